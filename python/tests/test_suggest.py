@@ -128,8 +128,8 @@ def information_of_bits(data, axis, least, greatest):
     second = np.moveaxis(codes, axis, 0)[1:].ravel()
     valid = ~np.isnan(first) & ~np.isnan(second)
     first, second = (np.minimum(one[valid], 2**24 - 1).astype("int64") for one in (first, second))
-    p = 0.5 + 2.576 / (2 * np.sqrt(first.size))
-    chance = 1 + p * np.log2(p) + (1 - p) * np.log2(1 - p)
+    tests = 2 * 24 * data.ndim
+    chance = np.log2(2 * tests / 0.01) / first.size
     found = []
     for bit in reversed(range(24)):
         a, b = first >> bit & 1, second >> bit & 1

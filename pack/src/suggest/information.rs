@@ -12,8 +12,8 @@ const CODES: f64 = (1 << BITS) as f64;
 const NONE: u32 = u32::MAX;
 /// Fewer pairs than this tell little.
 const LEAST_PAIRS: u64 = 10_000;
-/// The quantile of the normal distribution for a significance of 99 %.
-const QUANTILE: f64 = 2.576;
+/// The probability that chance makes any bit of an array without information look informed.
+const FALSE_ALARM: f64 = 0.01;
 /// Pairs that are counted at once.
 const BATCH: usize = 4096;
 
@@ -50,9 +50,9 @@ impl Pairs {
         }
     }
 
-    /// The mutual information of each bit, in bits; 0 where it is not significant.
-    fn information(&self) -> Vec<f64> {
-        let chance = chance(self.count as f64);
+    /// The mutual information of each bit, in bits; 0 where it is not significant among so many axes.
+    fn information(&self, axes: usize) -> Vec<f64> {
+        let chance = chance(self.count as f64, axes);
         let found = self.bits.iter().map(|pairs| mutual_information(pairs, self.count as f64));
         found.map(|found| if found < chance { 0.0 } else { found }).collect()
     }
@@ -82,18 +82,65 @@ fn mutual_information(pairs: &PairsOfBit, all: f64) -> f64 {
     sum
 }
 
-/// The information that bits by chance have at most, with a probability of 99 %.
-fn chance(pairs: f64) -> f64 {
-    let share = (0.5 + QUANTILE / (2.0 * pairs.sqrt())).min(1.0);
-    let term = |share: f64| if share > 0.0 { -share * share.log2() } else { 0.0 };
-    1.0 - term(share) - term(1.0 - share)
+/// The information that chance gives none of the bits along any of these axes, but for the probability of a false alarm: by
+/// Chernoff's bound, independent bits have `m` bits of it or more with a probability of at most 2 · 2^(−m · pairs). Pairs are
+/// counted twice, all of them and those that differ.
+fn chance(pairs: f64, axes: usize) -> f64 {
+    let tests = (2 * BITS * axes) as f64;
+    (2.0 * tests / FALSE_ALARM).log2() / pairs
 }
 
-/// The counts of pairs along all axes; of all pairs, and of those whose codes differ.
+/// How far neighbours are from each other: the counts of pairs by the bits that the difference of their codes needs.
+#[derive(Clone, Debug, Default)]
+struct Distances([u64; BITS + 1]);
+
+/// Fewer pairs than this are no sign that values keep a distance.
+const LEAST_NEAR: u64 = 32;
+/// Values keep a distance if this many times fewer pairs than expected are nearer.
+const RARE: u64 = 16;
+
+impl Distances {
+    /// Of the diagonal neighbours in the last two axes: along one axis, a sum of functions of each axis has few differences.
+    fn of(codes: &[u32], shape: &[u64]) -> Self {
+        let row =
+            if shape.len() > 1 { shape.last().map_or(0, |&extent| extent as usize) } else { 0 };
+        let mut counts = Self::default();
+        for (&first, &second) in codes.iter().zip(codes.iter().skip(row + 1)) {
+            let needed = (u32::BITS - first.abs_diff(second).leading_zeros()) as usize;
+            if let Some(count) = counts.0.get_mut(needed)
+                && first != NONE
+                && second != NONE
+            {
+                *count += 1;
+            }
+        }
+        counts
+    }
+
+    fn merge(&mut self, other: &Self) {
+        for (count, more) in self.0.iter_mut().zip(other.0) {
+            *count += more;
+        }
+    }
+
+    /// Whether values differ by more than a unit of this bit or are equal, as on a grid, though many differ by less than one
+    /// of the higher bit `end`. Neighbours that nothing has rounded come as near as any.
+    fn keep_apart(&self, bit: usize, end: usize) -> bool {
+        let below = |bit: usize| self.0.get(..BITS - bit).unwrap_or_default();
+        let within: u64 = below(end).iter().sum();
+        // Codes that differ by one may be those of equal values.
+        let near: u64 = below(bit).iter().skip(2).sum();
+        let expected = within >> (bit - end);
+        bit + 2 < BITS && expected >= LEAST_NEAR && near * RARE < expected
+    }
+}
+
+/// The counts of pairs along all axes, of all pairs and of those whose codes differ; and how far neighbours are apart.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Neighbours {
     all: Vec<Pairs>,
     unequal: Vec<Pairs>,
+    distances: Distances,
 }
 
 impl Neighbours {
@@ -114,7 +161,7 @@ impl Neighbours {
             };
             shape.iter().enumerate().map(axis).collect()
         };
-        Self { all: counts(false), unequal: counts(true) }
+        Self { all: counts(false), unequal: counts(true), distances: Distances::of(&codes, shape) }
     }
 
     /// The counts of both.
@@ -126,21 +173,26 @@ impl Neighbours {
         for (ours, theirs) in ours.zip(other.all.iter().chain(&other.unequal)) {
             ours.merge(theirs);
         }
+        self.distances.merge(&other.distances);
         self
     }
 
-    /// The information along the axis that has most of it.
+    /// The information along the axis that has most of it. The type of the values rounds them by up to `rounding`.
     ///
     /// # Errors
     /// Why the pairs tell nothing, as a sentence for people.
-    pub(crate) fn information(&self, range: (f64, f64)) -> Result<Information, String> {
-        let all = best(&self.all, range, false)?;
+    pub(crate) fn information(
+        &self,
+        range: (f64, f64),
+        rounding: f64,
+    ) -> Result<Information, String> {
+        let all = self.best(&self.all, range, rounding)?;
         if all.end.is_some() {
             return Ok(all);
         }
         // Where fills and plateaus make every bit tell its neighbour, changes say more.
-        match best(&self.unequal, range, true) {
-            Ok(found) if found.end.is_some() => Ok(found),
+        match self.best(&self.unequal, range, rounding) {
+            Ok(found) if found.end.is_some() => Ok(Information { only_unequal: true, ..found }),
             Ok(_) | Err(_) => {
                 Err("every bit tells about its neighbour, down to the last of 24: the \
                  values are smoother than any bound here, or were rounded before"
@@ -148,27 +200,37 @@ impl Neighbours {
             }
         }
     }
-}
 
-/// The information along the axis that has most of it.
-fn best(axes: &[Pairs], range: (f64, f64), only_unequal: bool) -> Result<Information, String> {
-    let most = axes.iter().map(|pairs| pairs.count).max().unwrap_or_default();
-    if most < LEAST_PAIRS {
-        return Err(format!(
-            "{} pairs of neighbours are too few to tell; {} are needed",
-            count(most),
-            count(LEAST_PAIRS)
-        ));
+    /// The information along the axis that has most of it, of either count.
+    fn best(
+        &self,
+        axes: &[Pairs],
+        range: (f64, f64),
+        rounding: f64,
+    ) -> Result<Information, String> {
+        let most = axes.iter().map(|pairs| pairs.count).max().unwrap_or_default();
+        if most < LEAST_PAIRS {
+            return Err(format!(
+                "{} pairs of neighbours are too few to tell; {} are needed",
+                count(most),
+                count(LEAST_PAIRS)
+            ));
+        }
+        let is_grid = |bit: usize, end: usize| {
+            let unit = (range.1 - range.0) / 2_f64.powi(bit as i32 + 1);
+            unit > rounding && self.distances.keep_apart(bit, end)
+        };
+        let known = axes.iter().enumerate().filter(|(_, pairs)| pairs.count >= LEAST_PAIRS);
+        let found = known.map(|(number, pairs)| {
+            let bits = pairs.information(axes.len());
+            Information::new(number, pairs.count, bits, range, is_grid)
+        });
+        let best = found.max_by(|a, b| a.total.total_cmp(&b.total));
+        best.filter(|best| best.total > 0.0).ok_or_else(|| {
+            "no bit tells anything about its neighbour, as in noise or in values without an order"
+                .to_owned()
+        })
     }
-    let known = axes.iter().enumerate().filter(|(_, pairs)| pairs.count >= LEAST_PAIRS);
-    let found = known.map(|(number, pairs)| {
-        Information::new(number, pairs.count, pairs.information(), range, only_unequal)
-    });
-    let best = found.max_by(|a, b| a.total.total_cmp(&b.total));
-    best.filter(|best| best.total > 0.0).ok_or_else(|| {
-        "no bit tells anything about its neighbour, as in noise or in values without an order"
-            .to_owned()
-    })
 }
 
 /// The pairs of codes that are a stride apart, in rows of some extent.
@@ -206,24 +268,34 @@ pub struct Information {
     pub total: f64,
     /// The number of bits up to there; `None` if the last one has information.
     pub end: Option<usize>,
-    /// The first bit after those that has information again, if there is one. It is artificial: the values were rounded
-    /// before.
+    /// The first bit after those that has information again because neighbours differ by more than a unit of it, or not at
+    /// all. It is artificial: the values were rounded before.
     pub artificial: Option<usize>,
     /// Whether pairs of equal values are left out, because with them every bit tells about its neighbour.
     pub only_unequal: bool,
 }
 
 impl Information {
-    fn new(axis: usize, pairs: u64, bits: Vec<f64>, range: (f64, f64), only_unequal: bool) -> Self {
+    /// `is_grid` says whether values are a unit of a bit apart, though they may differ by less than one of a higher bit.
+    fn new(
+        axis: usize,
+        pairs: u64,
+        bits: Vec<f64>,
+        range: (f64, f64),
+        is_grid: impl Fn(usize, usize) -> bool,
+    ) -> Self {
         let informed = |bit: &f64| *bit > 0.0;
         // The highest bits say nothing if few values have them.
         let start = bits.iter().position(informed).unwrap_or(bits.len());
         let rest = bits.iter().skip(start);
         let end = rest.clone().position(|bit| !informed(bit)).map(|bit| start + bit);
         let total = rest.take(end.unwrap_or(bits.len()) - start).sum();
-        let artificial =
-            end.and_then(|end| bits.iter().skip(end).position(informed).map(|bit| end + bit));
-        Self { axis, pairs, range, bits, total, end, artificial, only_unequal }
+        let again = |end: usize| {
+            let mut rest = bits.iter().enumerate().skip(end);
+            rest.find(|&(bit, found)| informed(found) && is_grid(bit, end)).map(|(bit, _)| bit)
+        };
+        let artificial = end.and_then(again);
+        Self { axis, pairs, range, bits, total, end, artificial, only_unequal: false }
     }
 
     /// The share of the information that packing with an error bound keeps: that of the bits above a step of twice the bound.
@@ -242,9 +314,10 @@ mod tests {
     use super::*;
 
     fn noise(index: u64) -> f64 {
-        let mixed = index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        ((mixed ^ (mixed >> 32)) >> 11) as f64 / (1_u64 << 53) as f64
+        let mixed = index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// The information of each bit along an axis of a plane, computed from the definition.
@@ -284,9 +357,8 @@ mod tests {
                     }
                 }
             }
-            let share = 0.5 + 2.576 / (2.0 * all.sqrt());
-            let entropy = -share * share.log2() - (1.0 - share) * (1.0 - share).log2();
-            found.push(if sum < 1.0 - entropy { 0.0 } else { sum });
+            let chance = (2.0 * 2.0 * 24.0 * 2.0 / 0.01_f64).log2() / all;
+            found.push(if sum < chance { 0.0 } else { sum });
         }
         found
     }
@@ -311,7 +383,8 @@ mod tests {
         for noise_size in [0.5, 0.02] {
             let values = field(noise_size);
             let range = range(&values);
-            let found = Neighbours::of(&values, &[300, 200], range).information(range).unwrap();
+            let found =
+                Neighbours::of(&values, &[300, 200], range).information(range, 0.0).unwrap();
             let axes = [0, 1].map(|axis| plain(&values, 200, axis, range));
             for (bit, expected) in found.bits.iter().zip(&axes[found.axis]) {
                 assert!((bit - expected).abs() < 1e-9, "{bit} {expected}");
@@ -337,7 +410,7 @@ mod tests {
     fn a_bound_below_the_noise_keeps_all_information() {
         let values = field(0.5);
         let range = range(&values);
-        let found = Neighbours::of(&values, &[300, 200], range).information(range).unwrap();
+        let found = Neighbours::of(&values, &[300, 200], range).information(range, 0.0).unwrap();
         assert!(found.share(1e-3) == 1.0 && found.share(0.0) == 1.0, "{found:?}");
         assert!(found.share(2.0) < 0.9 && found.share(f64::INFINITY) == 0.0);
         let shares = [4.0, 2.0, 1.0, 0.5, 0.25, 0.1].map(|bound| found.share(bound));
@@ -346,7 +419,9 @@ mod tests {
 
     #[test]
     fn information_after_a_bit_without_it_is_artificial() {
-        let of = |bits: &[f64]| Information::new(0, 20_000, bits.to_vec(), (0.0, 16.0), false);
+        let of = |bits: &[f64]| {
+            Information::new(0, 20_000, bits.to_vec(), (0.0, 16.0), |bit, _| bit > 3)
+        };
         // The highest bit is the same for all values; that does not end the information.
         let found = of(&[0.0, 0.5, 0.25, 0.0, 0.0, 0.125]);
         assert_eq!((found.total, found.end, found.artificial), (0.75, Some(3), Some(5)));
@@ -362,7 +437,7 @@ mod tests {
     fn where_the_method_fails_it_says_why() {
         let told = |values: &[f64], shape: &[u64]| {
             let range = range(values);
-            Neighbours::of(values, shape, range).information(range)
+            Neighbours::of(values, shape, range).information(range, 0.0)
         };
         let few = told(&[1.0, 2.0, 3.0], &[3]).unwrap_err();
         assert!(few.starts_with("2 pairs of neighbours are too few"), "{few}");
@@ -380,5 +455,98 @@ mod tests {
         let mostly_zero: Vec<f64> = (0..500_000).map(brain).collect();
         let found = told(&mostly_zero, &[500, 1000]).unwrap();
         assert!(found.only_unequal && found.end.is_some(), "{found:?}");
+    }
+
+    /// Noise of three distributions: uniform, nearly normal, exponential.
+    fn noise_of(kind: u64, seed: u64, index: u64) -> f64 {
+        let index = (seed << 32) + 8 * index;
+        match kind % 3 {
+            0 => noise(index),
+            1 => (0..8).map(|part| noise(index + part)).sum(),
+            _ => -(1.0 - noise(index)).ln(),
+        }
+    }
+
+    #[test]
+    fn chance_is_hardly_ever_taken_for_information() {
+        let shapes: [&[u64]; 4] = [&[20, 30, 40], &[24_000], &[120, 200], &[3, 5, 40, 40]];
+        let mut alarms = Vec::new();
+        for seed in 0..400 {
+            let shape = shapes[seed as usize % 4];
+            let values: Vec<f64> = (0..24_000).map(|i| noise_of(seed / 4, seed, i)).collect();
+            let range = range(&values);
+            alarms.extend(Neighbours::of(&values, shape, range).information(range, 0.0).ok());
+        }
+        assert!(alarms.len() <= 4, "{alarms:?}");
+    }
+
+    /// Fields of several kinds that nothing has rounded, 150 × 200.
+    fn smooth_or_rough(seed: u64) -> Vec<f64> {
+        let parameter = |number: u64| noise((1 << 60) + 16 * seed + number);
+        let lengths = [0, 1, 2].map(|number| 3.0 + 150.0 * parameter(number).powi(2));
+        let sizes = [3, 4, 5].map(|number| 0.1 + parameter(number));
+        let rough = 10_f64.powf(-4.0 * parameter(6));
+        let mut walk = 0.0;
+        let values = (0..30_000_u64).map(|index| {
+            let (row, column) = ((index / 200) as f64, (index % 200) as f64);
+            let random = noise_of(seed / 7, seed, index) - 0.5;
+            match seed % 6 {
+                0 => sizes[0] * (row / lengths[0]).sin() + sizes[1] * (column / lengths[1]).cos(),
+                1 => (row / lengths[0]).sin() * (column / lengths[1]).cos() + rough * random,
+                2 => (index as f64 / lengths[0]).sin() + (index as f64 / lengths[1]).sin(),
+                3 => sizes[0] * (index as f64 / lengths[0]).sin() + rough * random,
+                4 => {
+                    walk = (1.0 - sizes[1] * rough) * walk + random;
+                    walk
+                }
+                _ => {
+                    ((row / lengths[0]).sin() + (column / lengths[1]).sin() + rough * random).exp()
+                }
+            }
+        });
+        values.collect()
+    }
+
+    /// In float32 every other time, with its rounding, and far from zero every third time.
+    fn told(values: &[f64], seed: u64) -> Result<Information, String> {
+        let offset = if seed % 3 == 0 { 280.0 } else { 0.0 };
+        let moved = values.iter().map(|value| value + offset);
+        let (values, unit): (Vec<f64>, f64) = if seed % 2 == 0 {
+            (moved.map(|value| f64::from(value as f32)).collect(), f64::from(f32::EPSILON))
+        } else {
+            (moved.collect(), f64::EPSILON)
+        };
+        let range = range(&values);
+        let rounding = unit * range.0.abs().max(range.1.abs());
+        Neighbours::of(&values, &[150, 200], range).information(range, rounding)
+    }
+
+    #[test]
+    fn what_was_never_rounded_is_hardly_ever_said_to_be() {
+        let mut alarms = Vec::new();
+        for seed in 0..240 {
+            let values = smooth_or_rough(seed);
+            // Each kind in both types, and near and far from zero.
+            let found = told(&values, seed / 6).ok().filter(|found| found.artificial.is_some());
+            alarms.extend(found.map(|found| (seed, found)));
+        }
+        assert!(alarms.len() <= 2, "{alarms:?}");
+    }
+
+    #[test]
+    fn steps_are_seen_where_neighbours_share_them() {
+        let mut seen = 0;
+        for seed in 0..60_u64 {
+            let step = [0.1, 0.13, 0.25][seed as usize % 3];
+            let value = |index: u64| {
+                let (row, column) = ((index / 200) as f64, (index % 200) as f64);
+                let smooth = 9.0 * (row / 31.0).sin() + 7.0 * (column / 23.0).cos();
+                ((smooth + 0.3 * noise_of(1, seed, index)) / step).round() * step
+            };
+            let values: Vec<f64> = (0..30_000).map(value).collect();
+            let found = told(&values, seed);
+            seen += u64::from(found.is_ok_and(|found| found.artificial.is_some()));
+        }
+        assert!(seen >= 20, "{seen}");
     }
 }

@@ -142,7 +142,8 @@ pub(crate) fn look(
         has_negative_zero: sums.has_negative_zero,
         variance,
     };
-    Ok((known, sums.neighbours.information(range)))
+    let rounding = rounding(survey.element_type, range.0.abs().max(range.1.abs()));
+    Ok((known, sums.neighbours.information(range, rounding)))
 }
 
 /// The range of sorted values without the outermost ones; none of few values.
