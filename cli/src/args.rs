@@ -5,10 +5,11 @@
 
 use std::path::PathBuf;
 
+use anyhow::Result;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use recast_kernels::ElementType;
 use recast_pack::{
-    AllClose, ArrayRule, Compressor, GroupJob, MigrateJob, PackJob, PackOptions, Reader,
+    AllClose, ArrayRule, Compressor, GroupJob, MigrateJob, PackJob, PackOptions, Reader, Runtime,
     data_types, scalar,
 };
 use zarr_recast::JsonScalar;
@@ -356,8 +357,18 @@ pub(crate) struct Common {
     /// Replaces an array or a group at OUTPUT by another, once the new one is complete.
     #[arg(long)]
     pub(crate) overwrite: bool,
+    /// Waits until the disk has OUTPUT before OUTPUT replaces anything, so that a power cut leaves it or what was there.
+    #[arg(long)]
+    pub(crate) sync: bool,
     #[command(flatten)]
     pub(crate) resources: Resources,
+}
+
+impl Common {
+    /// How the job runs.
+    pub(crate) fn runtime(&self, show: Show) -> Result<Runtime> {
+        Ok(Runtime { sync: self.sync, ..self.resources.runtime(show)? })
+    }
 }
 
 /// How commands compress that try no compressors.

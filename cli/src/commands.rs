@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::io::{IsTerminal, stdout};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Error, Result, bail};
+use recast_pack::text::as_shown;
 use recast_pack::{
     AllClose, ArrayInfo, ArrayRule, CatFormat, CompareJob, DryRun, FromCfJob, GroupInfo, Job,
-    SuggestJob, ToCfJob, UnpackGroupJob, UnpackJob, array_in, is_group,
+    StagedFile, SuggestJob, ToCfJob, UnpackGroupJob, UnpackJob, array_in, is_group,
 };
 use serde::Serialize;
 
@@ -36,20 +37,34 @@ fn pack_with<J: DryRun>(arguments: &Pack, job: &J) -> Result<()>
 where
     J::Report: Report + Serialize,
 {
-    let runtime = arguments.common.resources.runtime(arguments.show)?;
+    let runtime = arguments.common.runtime(arguments.show)?;
+    refuse_page_inside(arguments)?;
     let mut place = PagePlace::of(arguments.report.as_deref(), arguments.common.overwrite)?;
     if arguments.dry_run {
         return print(&job.dry_run(&runtime)?, arguments.show);
     }
     let pending = job.prepare(&runtime)?;
     if let Some(place) = &mut place {
-        let (input, output) = (arguments.input.display(), arguments.output.display());
+        let (input, output) = (as_shown(&arguments.input), as_shown(&arguments.output));
         let title = format!("{input} packed as {output}");
         place.write(&title, pending.report().sections()?)?;
     }
     let report = pending.commit()?;
-    place.map_or(Ok(()), PagePlace::commit)?;
+    let written = place.map_or(Ok(()), PagePlace::commit);
+    written.context("OUTPUT is complete, but has no page")?;
     print(&report, arguments.show)
+}
+
+/// Refuses a page at, in or around INPUT or OUTPUT, which the one or the other would then lack.
+fn refuse_page_inside(arguments: &Pack) -> Result<()> {
+    let Some(page) = arguments.report.as_deref().and_then(real) else { return Ok(()) };
+    for (place, name) in [(&arguments.input, "INPUT"), (&arguments.output, "OUTPUT")] {
+        if real(place).is_some_and(|place| page.starts_with(place)) {
+            let text = format!("--report {} lies in {name}; name a file beside it", page.display());
+            return Err(UsageError(text).into());
+        }
+    }
+    Ok(())
 }
 
 /// The rules of `--config`.
@@ -64,7 +79,7 @@ pub(crate) fn suggest(arguments: &Suggest) -> Result<()> {
     let Suggest { input, write, report: page, overwrite, show, .. } = arguments;
     let (runtime, options) = (arguments.resources.runtime(*show)?, arguments.options());
     let place = PagePlace::of(page.as_deref(), *overwrite)?;
-    let title = format!("Bounds for {}", input.display());
+    let title = format!("Bounds for {}", as_shown(input));
     let job = SuggestJob { options, config: write.clone(), ..SuggestJob::new(input) };
     if !is_group(input) {
         if write.is_some() {
@@ -78,31 +93,35 @@ pub(crate) fn suggest(arguments: &Suggest) -> Result<()> {
         let text = "--write and --report name one file; name two";
         return Err(UsageError(text.to_owned()).into());
     }
-    if let Some(path) = write.as_ref().filter(|path| path.exists() && !*overwrite) {
-        bail!("--write {}: exists; --overwrite replaces it", path.display());
-    }
+    let named = |path: &Path| format!("--write {}", path.display());
+    let staged = write.as_deref().map(|path| {
+        Ok::<_, Error>((path, StagedFile::new(path, *overwrite).with_context(|| named(path))?))
+    });
+    let staged = staged.transpose()?;
     let report = job.run_group(&runtime)?;
-    if let Some(path) = write {
-        let written = fs::write(path, report.to_toml()?);
-        written.with_context(|| format!("--write {}", path.display()))?;
+    if let Some((path, mut file)) = staged {
+        file.write(&report.to_toml()?).with_context(|| named(path))?;
+        file.commit().with_context(|| named(path))?;
     }
     finish(place, &title, &report, *show)
 }
 
 /// Whether two paths lead to one file, which need not be there yet.
 fn is_same(one: &Path, other: &Path) -> bool {
-    let real = |path: &Path| {
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let free =
-            || Some(parent.unwrap_or(Path::new(".")).canonicalize().ok()?.join(path.file_name()?));
-        path.canonicalize().ok().or_else(free)
-    };
     real(one).is_some_and(|one| real(other) == Some(one))
+}
+
+/// A path without links, which need not be there yet.
+fn real(path: &Path) -> Option<PathBuf> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let free =
+        || Some(parent.unwrap_or(Path::new(".")).canonicalize().ok()?.join(path.file_name()?));
+    path.canonicalize().ok().or_else(free)
 }
 
 pub(crate) fn unpack(arguments: &Unpack) -> Result<()> {
     let Unpack { input, output, to_cf, show, common, compression } = arguments;
-    let runtime = common.resources.runtime(*show)?;
+    let runtime = common.runtime(*show)?;
     let (overwrite, compressor) = (common.overwrite, compression.compressor);
     let job = UnpackJob { overwrite, compressor, ..UnpackJob::new(input, output) };
     if is_group(input) {
@@ -117,7 +136,7 @@ pub(crate) fn unpack(arguments: &Unpack) -> Result<()> {
 }
 
 pub(crate) fn migrate(arguments: &Migrate) -> Result<()> {
-    let runtime = arguments.common.resources.runtime(arguments.show)?;
+    let runtime = arguments.common.runtime(arguments.show)?;
     let report = arguments.job().run(&runtime)?;
     print(&report, arguments.show)
 }
@@ -137,7 +156,7 @@ fn compare_within(tolerance: Option<AllClose>, arguments: &Compare) -> Result<()
     let charts = place.is_some();
     let runtime = resources.runtime(*show)?;
     let job = CompareJob { tolerance, charts, ..CompareJob::new(a, b) };
-    let title = format!("{} compared with {}", b.display(), a.display());
+    let title = format!("{} compared with {}", as_shown(b), as_shown(a));
     // Comparing a group with an array is an error that names both.
     if is_group(a) || is_group(b) {
         return finish(place, &title, &job.run_group(&runtime)?, *show);

@@ -2,10 +2,13 @@
 
 use std::io::{self, Write as _};
 use std::panic::{self, AssertUnwindSafe};
+#[cfg(unix)]
+use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use clap::error::ErrorKind as ClapErrorKind;
 use recast_pack::ErrorKind;
+use recast_pack::text::{shown, without_secrets};
 
 use crate::standard_output::ReaderGone;
 
@@ -23,7 +26,9 @@ pub(crate) struct UsageError(pub(crate) String);
 
 /// Prints the help, or an error with the usage, from clap.
 pub(crate) fn usage(error: &clap::Error) -> u8 {
-    let printed = error.print();
+    let text = error.to_string();
+    let public = without_secrets(&text);
+    let printed = if public == text { error.print() } else { write!(io::stderr(), "{public}") };
     if error.use_stderr() {
         return USAGE;
     }
@@ -41,6 +46,13 @@ pub(crate) fn quiet_panics() {
     }
 }
 
+/// Lets a write beyond the limit on the size of files fail, where the system would end the process.
+#[cfg(unix)]
+pub(crate) fn survive_large_files() {
+    // Without a handler the signal still ends the process, as everywhere.
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
+}
+
 /// Turns a panic, which is a bug in this program, into an error.
 pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
@@ -56,7 +68,8 @@ pub(crate) fn report(error: &anyhow::Error, recast: &clap::Command, name: &str) 
     if is_reader_gone(error) {
         return 0;
     }
-    let text = one_line(&format!("{error:#}"));
+    // It may quote a document, a name or a server.
+    let text = shown(&one_line(&format!("{error:#}")));
     match status(error) {
         USAGE => {
             let mut command = recast.find_subcommand(name).unwrap_or(recast).clone();

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use recast_pack::text::visible;
 use recast_pack::{Pass, Progress, Runtime};
 
 use crate::args::{Cat, Resources, Show};
@@ -103,7 +104,7 @@ impl Progress for Bars {
     fn next_array(&self, path: &str) {
         self.with(|shown| {
             if let Some(group) = &shown.group {
-                group.arrays.set_message(path.to_owned());
+                group.arrays.set_message(visible(path));
                 group.arrays.inc(1);
             }
         });
@@ -129,7 +130,14 @@ impl Resources {
             Some(Arc::new(Bars::new(|| ProgressDrawTarget::stderr_with_hz(DRAWINGS))))
         };
         let interrupt = interruption()?;
-        Ok(Runtime { threads, max_memory, accept_fill_value, progress, interrupt })
+        Ok(Runtime {
+            threads,
+            max_memory,
+            accept_fill_value,
+            progress,
+            interrupt,
+            ..Runtime::default()
+        })
     }
 }
 
@@ -141,6 +149,8 @@ impl Cat {
     }
 }
 
+const NO_SIGNALS: &str = "signals cannot be handled (it takes a thread; ulimit -u limits these)";
+
 /// The flag that Ctrl-C sets, so that a job can clean up. A second Ctrl-C ends the process at once.
 fn interruption() -> Result<Arc<AtomicBool>> {
     let flag = Arc::new(AtomicBool::new(false));
@@ -150,14 +160,14 @@ fn interruption() -> Result<Arc<AtomicBool>> {
             std::process::exit(INTERRUPTED.into());
         }
     };
-    ctrlc::set_handler(handle).context("signals cannot be handled")?;
+    ctrlc::set_handler(handle).context(NO_SIGNALS)?;
     Ok(flag)
 }
 
 /// Ends the process on Ctrl-C, for commands with nothing to clean up.
 pub(crate) fn exit_when_interrupted() -> Result<()> {
     let handle = || std::process::exit(INTERRUPTED.into());
-    ctrlc::set_handler(handle).context("signals cannot be handled")
+    ctrlc::set_handler(handle).context(NO_SIGNALS)
 }
 
 #[cfg(test)]

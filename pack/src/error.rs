@@ -75,12 +75,23 @@ pub(crate) struct Interrupted;
 /// Says what could not be written; if the disk is full, also the way out.
 pub(crate) fn unwritten(error: anyhow::Error, what: &dyn fmt::Display) -> anyhow::Error {
     use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-    let full = error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<io::Error>())
-        .any(|cause| matches!(cause.kind(), FileTooLarge | QuotaExceeded | StorageFull));
-    let hint = if full { " (make room, or name an OUTPUT elsewhere)" } else { "" };
+    let mut kinds =
+        error.chain().filter_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
+    let hint = match kinds.find(|kind| matches!(kind, FileTooLarge | QuotaExceeded | StorageFull)) {
+        Some(FileTooLarge) => {
+            " (make room, or name an OUTPUT elsewhere; ulimit -f shows the limit on the size of files)"
+        }
+        Some(_) => " (make room, or name an OUTPUT elsewhere)",
+        None => "",
+    };
     error.context(format!("writing {what}{hint}"))
+}
+
+/// Whether the process has as many files open as it may.
+pub(crate) fn is_out_of_files(error: &anyhow::Error) -> bool {
+    // Errors of other crates hold the system's in ways of their own.
+    let text = format!("{error:#}");
+    text.contains("(os error 24)") || text.contains("(os error 23)")
 }
 
 /// Turns a panic into an error. Decoders of other crates panic on some broken chunks, for instance a shard

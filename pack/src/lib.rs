@@ -93,6 +93,7 @@ pub use scan::survey::Survey;
 pub use scan::surveyor::Surveyor;
 pub use store::location::{array_in, is_group};
 pub use store::mount::{Mount, Visibility};
+pub use store::staged_file::StagedFile;
 pub use suggest::information::Information;
 pub use suggest::known::Known;
 pub use suggest::sample::Sampled;

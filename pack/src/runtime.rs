@@ -22,6 +22,8 @@ pub struct Runtime {
     pub max_memory: Option<u64>,
     /// Reads arrays even if their fill value does not survive the codecs; zarr-python writes such arrays.
     pub accept_fill_value: bool,
+    /// Waits until a disk has an output before the output replaces anything, so that no power cut loses both.
+    pub sync: bool,
     /// Gets the progress of a job.
     pub progress: Option<Arc<dyn Progress>>,
     /// A job ends with an error soon after this becomes true, and removes what it has written.
@@ -62,6 +64,7 @@ impl fmt::Debug for Runtime {
             .field("threads", &self.threads)
             .field("max_memory", &self.max_memory)
             .field("accept_fill_value", &self.accept_fill_value)
+            .field("sync", &self.sync)
             .finish_non_exhaustive()
     }
 }
@@ -129,6 +132,32 @@ pub(crate) struct ChunkMemory {
 /// Chunks per thread that are processed before their results are folded.
 const BATCH: u64 = 64;
 
+/// More threads than this are of no use.
+const MOST_THREADS: u16 = 1024;
+
+const FEW_THREADS: &str = "the threads cannot be started (limits: ulimit -u for processes, ulimit -v for memory); \
+                           --threads 1 with RAYON_NUM_THREADS=1 in the environment starts the fewest";
+
+/// As many threads as the variable of rayon says, else one for each processor.
+fn usual_threads() -> u16 {
+    let wanted = std::env::var("RAYON_NUM_THREADS").ok();
+    let wanted = wanted.and_then(|text| text.parse::<usize>().ok()).filter(|&threads| threads > 0);
+    let threads = wanted.or_else(|| Some(std::thread::available_parallelism().ok()?.get()));
+    threads.map_or(1, |threads| threads.min(usize::from(MOST_THREADS)) as u16)
+}
+
+/// Starts the threads that zarrs uses, which panics where they cannot be started, and starts any number of them.
+pub(crate) fn start_threads() -> Result<()> {
+    let threads = rayon::ThreadPoolBuilder::new().num_threads(usize::from(usual_threads()));
+    match threads.build_global() {
+        Err(error) if std::error::Error::source(&error).is_some() => {
+            Err(error).context(FEW_THREADS)
+        }
+        // They may run already.
+        _ => Ok(()),
+    }
+}
+
 /// The threads of a job.
 pub(crate) struct Workers {
     pool: rayon::ThreadPool,
@@ -154,9 +183,9 @@ impl Workers {
             }
         }
         let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(threads.map_or(0, usize::from))
+            .num_threads(usize::from(threads.unwrap_or_else(usual_threads)))
             .build()
-            .context("the threads cannot be started; try --threads 1")?;
+            .context(FEW_THREADS)?;
         Ok(Self { pool, runtime: runtime.clone() })
     }
 
@@ -259,10 +288,7 @@ const COPIES: u64 = 4;
 
 /// The number of threads for which there is enough memory.
 fn affordable(most: u64, threads: Option<u16>, chunk: &ChunkMemory) -> Result<u16> {
-    let threads = threads.map_or_else(
-        || std::thread::available_parallelism().map_or(1, |count| count.get() as u64),
-        u64::from,
-    );
+    let threads = u64::from(threads.unwrap_or_else(usual_threads));
     let needed = COPIES * chunk.decoded.max(1);
     if needed > most {
         bail!(
@@ -274,5 +300,5 @@ fn affordable(most: u64, threads: Option<u16>, chunk: &ChunkMemory) -> Result<u1
             bytes(most as f64)
         );
     }
-    Ok((most / needed).min(threads).min(1024) as u16)
+    Ok((most / needed).min(threads) as u16)
 }

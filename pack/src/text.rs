@@ -1,6 +1,7 @@
-//! Formats numbers for messages and reports.
+//! Formats numbers, places and the texts of others for messages and reports.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use recast_kernels::Scalar;
 use zarr_recast::fill_value::to_json;
@@ -71,9 +72,111 @@ pub fn scalar_text(value: Option<Scalar>) -> String {
     value.map_or_else(|| "1".to_owned(), |value| to_json(value).to_string())
 }
 
+/// A place as messages and reports show it: without what is secret in a URL.
+#[must_use]
+pub fn as_shown(path: &Path) -> String {
+    let text = path.display().to_string();
+    match text.split_once("://") {
+        Some((scheme, rest)) => format!("{scheme}://{}", public(rest)),
+        None => text,
+    }
+}
+
+/// A text, with `…` in place of user, password and query of each URL in it.
+#[must_use]
+pub fn without_secrets(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("://") {
+        let is_end =
+            |c: char| c.is_whitespace() || matches!(c, '"' | '\'' | '\\' | '<' | '>' | '`');
+        let (url, after) = after.split_at(after.find(is_end).unwrap_or(after.len()));
+        let (url, after_url) = url.split_at(url.trim_end_matches([':', ',', ';', '.', ')']).len());
+        shown.extend([before, "://", &public(url), after_url]);
+        rest = after;
+    }
+    shown.push_str(rest);
+    shown
+}
+
+/// What follows `://` in a URL, without what is secret.
+fn public(rest: &str) -> String {
+    let end = |text: &str| text.find(['/', '?', '#']).unwrap_or(text.len());
+    let at = rest.rfind('@').filter(|&at| {
+        let before = &rest[..at];
+        // A password may hold a slash, though it should not; what follows a port is a path.
+        let after_colon = before.split_once(':').map_or("", |(_, after)| after);
+        let port = &after_colon[..end(after_colon)];
+        end(before) == at || port.bytes().any(|byte| !byte.is_ascii_digit())
+    });
+    let (user, rest) = at.map_or(("", rest), |at| ("…@", &rest[at + 1..]));
+    match rest.split_once('?') {
+        Some((rest, _)) => format!("{user}{rest}?…"),
+        None => format!("{user}{rest}"),
+    }
+}
+
+/// Whether a character changes what a terminal does, or where the characters around it are seen.
+#[must_use]
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{feff}')
+        || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A text on one line, in which characters that a terminal would obey are written as escapes.
+#[must_use]
+pub fn visible(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hidden(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    shown
+}
+
+/// A text of others, such as an error that quotes a server, as messages and reports show it.
+#[must_use]
+pub fn shown(text: &str) -> String {
+    visible(&without_secrets(text))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn urls_are_shown_without_secrets() {
+        for (url, shown) in [
+            ("http://u:p@host:80/a/b?token=s", "http://…@host:80/a/b?…"),
+            ("https://host/a.zarr", "https://host/a.zarr"),
+            ("https://host:8080/a@1/b", "https://host:8080/a@1/b"),
+            ("http://u:p/w@host/a", "http://…@host/a"),
+            ("http://u:p@w?x@host/a?k", "http://…@host/a?…"),
+            ("http://token@host", "http://…@host"),
+            ("s3://bucket/a#b", "s3://bucket/a#b"),
+            ("dir/a?b@c", "dir/a?b@c"),
+        ] {
+            assert_eq!(as_shown(Path::new(url)), shown);
+            let text = format!("{url}: chunk [0] ({url}), \"{url}\"");
+            assert_eq!(
+                without_secrets(&text),
+                format!("{shown}: chunk [0] ({shown}), \"{shown}\"")
+            );
+        }
+        assert_eq!(as_shown(Path::new("http://host/a?k=a b")), "http://host/a?…");
+    }
+
+    #[test]
+    fn nothing_hidden_is_shown() {
+        let all: String = (0..=0x2_ffff).filter_map(char::from_u32).collect();
+        let shown = visible(&all);
+        assert!(!shown.contains(is_hidden));
+        assert_eq!(visible("t2m é 温 \u{1f300}"), "t2m é 温 \u{1f300}");
+        assert_eq!(
+            visible("a\u{1b}]0;x\u{7}\n\u{9b}b\u{202e}"),
+            "a\\u{1b}]0;x\\u{7}\\n\\u{9b}b\\u{202e}"
+        );
+    }
 
     #[test]
     fn numbers_are_short_and_readable() {

@@ -5,6 +5,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyTuple, PyType};
 use recast_pack::PackOptions;
+use recast_pack::text::shown;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -50,7 +51,7 @@ pub(crate) fn run_error(py: Python<'_>, error: &RunError, shape: &[usize]) -> Py
 
 /// The exception for an error of `recast-pack`.
 pub(crate) fn pack_error(py: Python<'_>, error: &recast_pack::Error) -> PyErr {
-    in_pythons_words(py, &format!("{error:#}"))
+    in_pythons_words(py, &shown(&format!("{error:#}")))
 }
 
 /// An exception whose text has Python's parameters instead of flags.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use recast_pack::text::as_shown;
 use recast_pack::{
     AllClose, ArrayRule, CompareJob, DryRun, Error, FromCfJob, GroupJob, PackJob, Runtime, is_group,
 };
@@ -63,7 +64,7 @@ pub(crate) fn run_job(
         && !is_group(&pack.source)
     {
         let text = "is not a group, and a dictionary of options is for the arrays of a group";
-        return Err(PyValueError::new_err(format!("{} {text}", pack.source.display())));
+        return Err(PyValueError::new_err(format!("{} {text}", as_shown(&pack.source))));
     }
     let seen = Arc::new(Seen::default());
     let shown = Arc::clone(&seen);

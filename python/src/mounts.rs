@@ -12,6 +12,7 @@ use recast_pack::storage::{
     Bytes, ListableStorageTraits, MaybeBytesIterator, OffsetBytesIterator, ReadableStorageTraits,
     StorageError, StoreKey, StoreKeys, StoreKeysPrefixes, StorePrefix, WritableStorageTraits,
 };
+use recast_pack::text::shown;
 use recast_pack::{Mount, Visibility};
 
 /// The stores that a job uses, while it runs.
@@ -60,7 +61,7 @@ impl Mounts {
     /// The exception of a job, with that of the store as its cause, if that is why the job failed.
     pub(crate) fn with_cause(&self, py: Python<'_>, error: PyErr) -> PyErr {
         if let Some(failure) = self.failure.get()
-            && error.to_string().contains(&failure.to_string())
+            && error.to_string().contains(&shown(&failure.to_string()))
         {
             error.set_cause(py, Some(failure.clone_ref(py)));
         }

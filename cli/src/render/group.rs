@@ -1,6 +1,6 @@
 //! Reports of groups, as text.
 
-use recast_pack::text::{count, measured};
+use recast_pack::text::{count, measured, visible};
 use recast_pack::{ArrayReport, GroupEntry, GroupReport, PackReport};
 
 use super::counts::stored;
@@ -46,8 +46,9 @@ impl Report for GroupReport {
 
     fn to_copy(&self) -> Option<String> {
         let arrays = self.arrays().into_iter();
-        let codecs =
-            arrays.filter_map(|(array, report)| Some(format!("{array}: {}", report.to_copy()?)));
+        let codecs = arrays.filter_map(|(array, report)| {
+            Some(format!("{}: {}", visible(array), report.to_copy()?))
+        });
         self.dry_run.then(|| codecs.collect::<Vec<_>>().join("\n"))
     }
 

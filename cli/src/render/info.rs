@@ -28,7 +28,7 @@ impl Report for ArrayInfo {
             if let Some(data_type) = &codec.data_type {
                 lines.push(format!("-> {data_type}, {}", fill(codec.fill_value)));
             }
-            table.row(format!("{indent}{}", codec.name), lines.join("\n"));
+            table.lines(format!("{indent}{}", codec.name), lines);
         }
         if let Some((low, high)) = self.range {
             let grid = self.grid.map(|grid| format!(", {grid} only")).unwrap_or_default();

@@ -25,9 +25,8 @@ fn array(report: &ArrayMigration, table: &mut Table) {
     };
     table.row("codecs", format!("{} -> {}", names(&report.source_codecs), names(&report.codecs)));
     for (label, codecs) in [("before", &report.source_codecs), ("after", &report.codecs)] {
-        let lines: Vec<String> = codecs.iter().map(Value::to_string).collect();
-        if !lines.is_empty() {
-            table.detail(label, lines.join("\n"));
+        if !codecs.is_empty() {
+            table.detailed_lines(label, codecs.iter().map(Value::to_string));
         }
     }
     table.row("decoding", report.elements.describe("elements"));

@@ -30,7 +30,7 @@ impl Report for PackReport {
     }
 
     fn to_copy(&self) -> Option<String> {
-        self.dry_run.then(|| member(&self.codecs))
+        if self.dry_run { member(&self.codecs) } else { None }
     }
 
     fn charts(&self) -> Option<&Charts> {

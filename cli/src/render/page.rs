@@ -1,60 +1,46 @@
 //! The page of a report: one self-contained HTML file.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use tempfile::NamedTempFile;
+use recast_pack::StagedFile;
+use recast_pack::text::visible;
 
 use crate::command_line::arguments;
 
 use super::plots::Figure;
 use super::table::Table;
 
-/// A checked place for the page.
+/// A checked place for the page of `--report`.
 #[derive(Debug)]
 pub(crate) struct PagePlace {
     path: PathBuf,
-    staged: NamedTempFile,
+    staged: StagedFile,
 }
 
 impl PagePlace {
     /// Checks that a file may be written to the path of `--report`, if there is one.
     pub(crate) fn of(report: Option<&Path>, overwrite: bool) -> Result<Option<Self>> {
         let Some(path) = report else { return Ok(None) };
-        let place = || -> Result<Self> {
-            if path.symlink_metadata().is_ok() && !overwrite {
-                bail!("exists; --overwrite replaces it");
-            }
-            if path.is_dir() {
-                bail!("is a directory; name a file");
-            }
-            let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-            let mut builder = tempfile::Builder::new();
-            builder.prefix(".recast-report-");
-            #[cfg(unix)]
-            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-            let staged = builder.tempfile_in(parent.unwrap_or(Path::new(".")))?;
-            Ok(Self { path: path.to_owned(), staged })
-        };
-        place().map(Some).with_context(|| format!("--report {}", path.display()))
+        let staged = StagedFile::new(path, overwrite).with_context(|| shown(path))?;
+        Ok(Some(Self { path: path.to_owned(), staged }))
     }
 
     /// Writes the page to a temporary file.
     pub(crate) fn write(&mut self, title: &str, sections: Vec<Section>) -> Result<()> {
-        let text = page(title, sections)?;
-        let written = self.staged.write_all(text.as_bytes()).and_then(|()| self.staged.flush());
-        written.with_context(|| format!("--report {}", self.path.display()))
+        self.staged.write(&page(title, sections)?).with_context(|| shown(&self.path))
     }
 
     /// Moves it to its place.
     pub(crate) fn commit(self) -> Result<()> {
-        let shown = format!("--report {}", self.path.display());
-        self.staged.persist(&self.path).map_err(|error| error.error).context(shown)?;
-        Ok(())
+        self.staged.commit().with_context(|| shown(&self.path))
     }
+}
+
+fn shown(path: &Path) -> String {
+    format!("--report {}", path.display())
 }
 
 /// All figures of a page take at most this many bytes; a larger page would be slow to open and to send.
@@ -80,15 +66,13 @@ impl Section {
         grid: Option<(Vec<&'static str>, Vec<Vec<String>>)>,
         figures: Vec<Figure>,
     ) -> Self {
-        let rows = table.rows().map(|(label, text)| {
-            (label.to_owned(), text.lines().map(str::to_owned).collect::<Vec<_>>())
-        });
+        let rows = table.rows().map(|(label, lines)| (label.to_owned(), lines.to_vec()));
         Self { name: None, rows: rows.collect(), grid, figures }
     }
 
     /// The same with a heading.
     pub(super) fn named(self, name: &str) -> Self {
-        Self { name: Some(name.to_owned()), ..self }
+        Self { name: Some(visible(name)), ..self }
     }
 
     pub(super) fn markup(&self) -> Markup {
@@ -130,6 +114,7 @@ impl Section {
 }
 
 fn page(title: &str, mut sections: Vec<Section>) -> Result<String> {
+    let title = visible(title);
     let mut bytes = 0;
     for section in &mut sections {
         bytes += section.figures.iter().map(|figure| figure.svg.len()).sum::<usize>();
@@ -140,7 +125,7 @@ fn page(title: &str, mut sections: Vec<Section>) -> Result<String> {
             section.rows.push(("figures".to_owned(), vec![text.to_owned()]));
         }
     }
-    let command = shlex::try_join(arguments().iter().map(String::as_str))?;
+    let command = visible(&shlex::try_join(arguments().iter().map(String::as_str))?);
     let date = humantime::format_rfc3339_seconds(SystemTime::now()).to_string();
     let page = html! {
         (DOCTYPE)

@@ -4,6 +4,7 @@ use std::io::Write as _;
 
 use anyhow::{Context, Result, bail};
 use recast_pack::Charts;
+use recast_pack::text::{is_hidden, without_secrets};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -73,7 +74,7 @@ pub(crate) fn finish(
 /// not the report can be printed.
 pub(crate) fn print(report: &(impl Report + Serialize), show: Show) -> Result<()> {
     let text = if show.json {
-        format!("{}\n", serde_json::to_string_pretty(report)?)
+        format!("{}\n", json(report)?)
     } else if show.quiet {
         String::new()
     } else {
@@ -88,7 +89,21 @@ pub(crate) fn print(report: &(impl Report + Serialize), show: Show) -> Result<()
     }
 }
 
+/// JSON in lines, in which characters that a terminal would obey are escapes, and URLs are without secrets.
+fn json(value: &impl Serialize) -> Result<String> {
+    let text = serde_json::to_string_pretty(value)?;
+    let mut shown = String::with_capacity(text.len());
+    for c in without_secrets(&text).chars() {
+        if is_hidden(c) && c != '\n' {
+            shown.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            shown.push(c);
+        }
+    }
+    Ok(shown)
+}
+
 /// Codecs as a member of zarr.json.
-pub(super) fn member(codecs: &Value) -> String {
-    format!("\"codecs\": {codecs:#}\n")
+pub(super) fn member(codecs: &Value) -> Option<String> {
+    Some(format!("\"codecs\": {}\n", json(codecs).ok()?))
 }

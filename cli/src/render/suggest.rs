@@ -1,7 +1,7 @@
 //! Suggestions of a bound, for people.
 
 use anyhow::{Context, Result};
-use recast_pack::text::{bytes, count, measured};
+use recast_pack::text::{bytes, count, measured, visible};
 use recast_pack::{
     Information, Rung, Sampled, SuggestGroupReport, SuggestReport, SuggestedArray, Suggestion,
 };
@@ -20,7 +20,7 @@ impl Report for SuggestReport {
     fn rows(&self, table: &mut Table) {
         what_is_known(self, table);
         if !self.ladder.is_empty() {
-            table.row("bounds", aligned(&self.ladder));
+            table.lines("bounds", aligned(&self.ladder));
         }
         for rung in &self.ladder {
             if let Some((mark, reason)) = rung.mark.zip(rung.reason.as_ref()) {
@@ -37,7 +37,7 @@ impl Report for SuggestReport {
         let mut table = Table::default();
         what_is_known(self, &mut table);
         for suggestion in &self.suggestions {
-            table.row("command", commands(std::slice::from_ref(suggestion)).trim_end());
+            table.row("command", commands(std::slice::from_ref(suggestion)).trim_end().to_owned());
         }
         Ok(vec![with_ladder(&table, &self.ladder)?])
     }
@@ -138,7 +138,7 @@ fn cells(rung: &Rung) -> [String; 9] {
 }
 
 /// A ladder as lines in columns.
-fn aligned(ladder: &[Rung]) -> String {
+fn aligned(ladder: &[Rung]) -> Vec<String> {
     let mut lines = vec![COLUMNS.map(str::to_owned)];
     lines.extend(ladder.iter().map(cells));
     let widths: Vec<usize> = (0..COLUMNS.len())
@@ -155,7 +155,7 @@ fn aligned(ladder: &[Rung]) -> String {
         });
         padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
-    lines.iter().map(line).collect::<Vec<_>>().join("\n")
+    lines.iter().map(line).collect()
 }
 
 /// Commands to copy, a line each.
@@ -164,7 +164,10 @@ fn commands(suggestions: &[Suggestion]) -> String {
         let words = suggestion.arguments.iter().map(String::as_str);
         // No argument holds a NUL, which a shell could not pass.
         let command = shlex::try_join(words).unwrap_or_else(|_| suggestion.arguments.join(" "));
-        format!("recast {command}  # {}\n", suggestion.reason)
+        let is_cut =
+            suggestion.arguments.iter().any(|one| one.contains("://") && one.contains('…'));
+        let note = if is_cut { "; put what is secret in the URL in place of …" } else { "" };
+        visible(&format!("recast {command}  # {}{note}", suggestion.reason)) + "\n"
     };
     suggestions.iter().map(line).collect()
 }

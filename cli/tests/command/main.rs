@@ -6,6 +6,8 @@ mod compare;
 mod faults;
 mod groups;
 mod help;
+#[cfg(unix)]
+mod hostile;
 #[cfg(target_os = "linux")]
 mod interrupt;
 mod messages;

@@ -17,13 +17,14 @@ use zarrs::plugin::PluginCreateError;
 use zarrs::storage::ReadableListableStorageTraits;
 
 use super::region::Region;
-use crate::error::{Result, guarded};
+use crate::error::{Result, guarded, is_out_of_files};
 use crate::metadata::bound_codecs::BoundCodecs;
 use crate::metadata::byte_codecs::PCODEC;
 use crate::metadata::codecs::CodecList;
+use crate::metadata::document::array_metadata;
 use crate::metadata::tree::{Format, Node, node};
 use crate::options::ShardCodecs;
-use crate::runtime::{ChunkMemory, Pass, Runtime};
+use crate::runtime::{ChunkMemory, Pass, Runtime, start_threads};
 use crate::store::location::{Kind, Location};
 
 /// More chunks than this would take hours even if none were stored.
@@ -281,7 +282,7 @@ impl Source {
             }
             Ok(Some(region.crop(bytes, self.element_type.size())?))
         };
-        guarded(read).with_context(|| self.name(region))
+        guarded(read).map_err(|error| self.of_chunk(error, region))
     }
 
     /// Goes through the elements of a region in C order and native byte order. `work` gets some elements and the
@@ -297,7 +298,8 @@ impl Source {
             let mut first = 0;
             while rest > 0 {
                 buffer.resize(rest.min(READ_SIZE), 0);
-                file.read_exact(&mut buffer).with_context(|| self.name(region))?;
+                file.read_exact(&mut buffer)
+                    .map_err(|error| self.of_chunk(error.into(), region))?;
                 work(first, &mut buffer)?;
                 first += buffer.len() / size;
                 rest -= buffer.len();
@@ -322,15 +324,26 @@ impl Source {
         }
         let path = self.location.file(&self.array.chunk_key(&region.chunk));
         let Some(Ok(file)) = path.map(File::open) else { return Ok(None) };
-        let is_whole = file.metadata().with_context(|| self.name(region))?.len() == length as u64;
+        let is_whole = file.metadata().map_err(|error| self.of_chunk(error.into(), region))?.len()
+            == length as u64;
         Ok(is_whole.then_some((file, length)))
     }
 
     /// Names a chunk, for an error.
-    fn name(&self, region: &Region) -> String {
+    fn name(&self, region: &Region, way_out: &str) -> String {
         let key = self.array.chunk_key(&region.chunk);
         let path = self.path().display();
-        format!("{path}: chunk {:?} ({key}; restore it if it is damaged)", region.chunk)
+        format!("{path}: chunk {:?} ({key}; {way_out})", region.chunk)
+    }
+
+    /// An error of a chunk.
+    fn of_chunk(&self, error: anyhow::Error, region: &Region) -> anyhow::Error {
+        let way_out = if is_out_of_files(&error) {
+            "use fewer --threads, or let the process open more files (ulimit -n)"
+        } else {
+            "restore it if it is damaged"
+        };
+        error.context(self.name(region, way_out))
     }
 
     /// The elements of a region of another array of the same shape; `None` if it is a chunk here, too, and not stored.
@@ -380,13 +393,13 @@ pub(crate) fn array_of(node: &Node) -> Result<AnyArray> {
     if let Format::Inexpressible(reason) = &node.format {
         bail!("{reason}");
     }
-    let metadata = serde_json::from_value(node.document.clone().into());
-    array_with(&node.location, metadata.context("invalid metadata")?)
+    array_with(&node.location, array_metadata(&node.document)?)
 }
 
 /// The array at a place, with these metadata.
 fn array_with(location: &Location, metadata: ArrayMetadata) -> Result<AnyArray> {
     zarrs_recast::register();
+    start_threads()?;
     let (storage, node) = (Arc::clone(location.storage()), location.node());
     Array::new_with_metadata(storage, node, metadata).map_err(explained)
 }

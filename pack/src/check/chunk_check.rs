@@ -231,6 +231,11 @@ impl<N: Number> Checker<N> {
         if distance != bound {
             return distance > bound;
         }
+        if bound.is_infinite() {
+            // Both are beyond the largest f64. A quarter of them is not, or the product allows every number.
+            let (x, y) = (x.to_f64() / 4.0, y.to_f64() / 4.0);
+            return !y.is_finite() || (x - y).abs() > absolute / 4.0 + relative * x.abs();
+        }
         absolute == 0.0 && relative.mul_add(magnitude, -product) < 0.0
     }
 
@@ -252,6 +257,9 @@ impl<N: Number> Checker<N> {
         // A marker is a number, too, and no number may be farther away than the tolerance.
         if !allowed && self.special.is_masked(y) {
             return Some(Wrong::BecameMissing);
+        }
+        if y.is_infinite() {
+            return Some(Wrong::Infinite);
         }
         let Tolerance { absolute, relative, .. } = self.expected.tolerance;
         let bound = absolute + relative * x.magnitude();

@@ -3,10 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use recast_kernels::{ElementType, Scalar};
 use serde_json::{Map, Value, json};
 use zarr_recast::fill_value;
+use zarrs::array::ArrayMetadata;
+use zarrs::metadata::v3::ArrayMetadataV3;
 
 use crate::error::{Result, unwritten};
 use crate::store::names::ZARR_JSON;
@@ -91,6 +93,67 @@ pub(crate) fn object(document: Document, name: &str) -> Result<Map<String, Value
         Ok(Value::Object(object)) => Ok(object),
         Ok(_) => bail!("{name} is not a JSON object; correct it, or write the data again"),
         Err(error) => bail!("{name} is not JSON: {error}; correct it, or write the data again"),
+    }
+}
+
+/// What an array of Zarr v3 must have: a member, whether a value may be it, and what that is.
+type Mandatory = (&'static str, fn(&Value) -> bool, &'static str);
+
+const MANDATORY: [Mandatory; 8] = [
+    ("zarr_format", |value| value == 3, "3"),
+    ("node_type", |value| value == "array", "\"array\""),
+    ("shape", is_shape, "a list of whole numbers from 0 to 2^64 - 1"),
+    ("data_type", is_extension, EXTENSION),
+    ("chunk_grid", is_extension, EXTENSION),
+    ("chunk_key_encoding", is_extension, EXTENSION),
+    ("fill_value", |_| true, "a value of the data type"),
+    (
+        "codecs",
+        |value| value.as_array().is_some_and(|codecs| codecs.iter().all(is_extension)),
+        "a list of codecs, each a name or an object with a name",
+    ),
+];
+
+const EXTENSION: &str = "a name, or an object with a name";
+
+fn is_shape(value: &Value) -> bool {
+    value.as_array().is_some_and(|extents| extents.iter().all(Value::is_u64))
+}
+
+fn is_extension(value: &Value) -> bool {
+    let is_configuration = |value: &Value| value.is_null() || value.is_object();
+    value.is_string()
+        || value.get("name").is_some_and(Value::is_string)
+            && value.get("configuration").is_none_or(is_configuration)
+}
+
+/// The metadata of an array of Zarr v3.
+///
+/// # Errors
+/// A member that is missing or none of what it may be.
+pub(crate) fn array_metadata(document: &Map<String, Value>) -> Result<ArrayMetadata> {
+    const WAY_OUT: &str = "correct it, or write the array again";
+    for (name, may_be, needed) in MANDATORY {
+        match document.get(name) {
+            None => bail!(
+                "the metadata have no {name}, which is {needed}; add it, or write the array again"
+            ),
+            Some(value) if !may_be(value) => {
+                let value = shortened(&value.to_string());
+                bail!("{name} is {value}, and must be {needed}; {WAY_OUT}");
+            }
+            Some(_) => {}
+        }
+    }
+    let metadata = serde_json::from_value::<ArrayMetadataV3>(document.clone().into());
+    Ok(metadata.with_context(|| format!("invalid metadata; {WAY_OUT}"))?.into())
+}
+
+/// A text, of which a long one is cut.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(100) {
+        Some((end, _)) => format!("{} …", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
 }
 

@@ -27,7 +27,11 @@ pub struct Destination {
 
 #[derive(Debug)]
 enum Target {
-    Directory { overwrite: bool },
+    Directory {
+        overwrite: bool,
+        /// Whether a disk has all of it before it replaces anything.
+        sync: bool,
+    },
     Url(Upload),
 }
 
@@ -41,12 +45,12 @@ impl Destination {
     ) -> Result<Self> {
         let checked = match url(output) {
             Some(url) => Self::remote(input, url, overwrite, runtime),
-            None => Self::directory(input, output, overwrite),
+            None => Self::directory(input, output, overwrite, runtime.sync),
         };
         checked.with_context(|| output.display().to_string())
     }
 
-    fn directory(input: &Path, output: &Path, overwrite: bool) -> Result<Self> {
+    fn directory(input: &Path, output: &Path, overwrite: bool, sync: bool) -> Result<Self> {
         let is_zip = output.extension().is_some_and(|extension| extension == "zip");
         if is_zip || archive(output).is_some() {
             bail!("zip files can only be read; write to a directory");
@@ -74,13 +78,16 @@ impl Destination {
             refuse_other(&place, kind(input))?;
         }
         refuse_outdated_copy(&place, OUTSIDE)?;
-        Ok(Self { place, target: Target::Directory { overwrite } })
+        let destination = Self { place, target: Target::Directory { overwrite, sync } };
+        // A folder that cannot be written to is an error before all of INPUT is read.
+        destination.stage()?;
+        Ok(destination)
     }
 
     /// A directory where nothing is, and to which nothing leads that is read.
     pub(crate) fn free(path: &Path) -> Result<Self> {
         let place = real_place(path).with_context(|| path.display().to_string())?;
-        Ok(Self { place, target: Target::Directory { overwrite: false } })
+        Ok(Self { place, target: Target::Directory { overwrite: false, sync: false } })
     }
 
     /// A place at a URL.
@@ -119,7 +126,10 @@ impl Destination {
     pub(crate) fn commit(&self, staged: Staged) -> Result<()> {
         staged.refuse_if_gone()?;
         let committed = match &self.target {
-            Target::Directory { overwrite } => put(staged, &self.place, *overwrite),
+            Target::Directory { overwrite, sync: false } => put(staged, &self.place, *overwrite),
+            Target::Directory { overwrite, sync: true } => {
+                put_synced(staged, &self.place, *overwrite)
+            }
             Target::Url(upload) => upload.commit(staged.path()),
         };
         committed.with_context(|| self.place.display().to_string())
@@ -156,6 +166,14 @@ fn put(staged: Staged, path: &Path, overwrite: bool) -> Result<()> {
             result => return Ok(result?),
         }
     }
+}
+
+/// As `put`, and a disk has the output before anything is replaced, and its place afterwards.
+fn put_synced(staged: Staged, path: &Path, overwrite: bool) -> Result<()> {
+    staged.sync().map_err(|error| unwritten(error.into(), &"the output to disk"))?;
+    put(staged, path, overwrite)?;
+    staging::sync_folder(folder_of(path))
+        .context("OUTPUT is in place, but may be lost in a power cut")
 }
 
 fn is_there(path: &Path) -> Result<bool> {

@@ -11,6 +11,7 @@ mod remote;
 mod schemes;
 #[cfg(feature = "object-store")]
 mod servers;
+pub(crate) mod staged_file;
 pub(crate) mod staging;
 pub(crate) mod transfer;
 pub(crate) mod unchanged;

@@ -1,4 +1,4 @@
-//! Temporary directories in which outputs are written, and what killed runs leave of them.
+//! Temporary directories and files in which outputs are written, and what killed runs leave of them.
 
 use std::fs::{self, File, TryLockError};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -17,7 +17,7 @@ pub(super) const ASIDE: &str = ".recast-old-";
 
 /// Another run may take a new directory for one of a killed run before it is locked. Each run clears up once, so that a
 /// directory is lost this often only if something else removes it.
-const ATTEMPTS: usize = 1000;
+pub(super) const ATTEMPTS: usize = 1000;
 
 /// Whether a name is that of a directory beside outputs, which is no node of a group.
 pub(super) fn is_beside(name: &str) -> bool {
@@ -56,8 +56,12 @@ impl Staged {
 
     /// Whether its path still leads to it.
     fn is_there(&self) -> bool {
-        let Ok(there) = fs::symlink_metadata(self.path()) else { return false };
-        self.handle.as_ref().is_none_or(|own| own.metadata().is_ok_and(|own| is_same(&own, &there)))
+        is_there(self.path(), self.handle.as_ref())
+    }
+
+    /// Waits until a disk has all of it, so that a power cut after it is moved loses nothing.
+    pub(super) fn sync(&self) -> io::Result<()> {
+        sync_below(self.path(), self.handle.as_ref())
     }
 
     /// An error if something else has removed it. Chunks written before are lost then, and those written after it
@@ -76,6 +80,36 @@ impl Staged {
     pub(super) fn keep(self) {
         let _ = self.directory.keep();
     }
+}
+
+/// Whether a path leads to what was opened there.
+pub(super) fn is_there(path: &Path, own: Option<&File>) -> bool {
+    let Ok(there) = fs::symlink_metadata(path) else { return false };
+    own.is_none_or(|own| own.metadata().is_ok_and(|own| is_same(&own, &there)))
+}
+
+/// One request for the whole filesystem, for a request for each of many chunks takes far longer.
+#[cfg(target_os = "linux")]
+fn sync_below(_: &Path, directory: Option<&File>) -> io::Result<()> {
+    directory.map_or(Ok(()), |directory| Ok(rustix::fs::syncfs(directory)?))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn sync_below(path: &Path, _: Option<&File>) -> io::Result<()> {
+    for entry in fs::read_dir(path)? {
+        let (path, kind) = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)))?;
+        if kind.is_dir() {
+            sync_below(&path, None)?;
+        } else if kind.is_file() {
+            File::open(&path)?.sync_all()?;
+        }
+    }
+    sync_folder(path)
+}
+
+/// Waits until a disk has the names in a folder, where folders can be opened.
+pub(super) fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path).map_or(Ok(()), |folder| folder.sync_all())
 }
 
 #[cfg(unix)]
@@ -102,8 +136,13 @@ fn temporary(parent: &Path, name: &str, is_shared: bool) -> io::Result<TempDir> 
 }
 
 /// What the names of the temporary directories of an output begin with, on this machine.
-fn prefix(name: &str) -> String {
-    format!("{name}{}", mark_of_machine())
+pub(super) fn prefix(name: &str) -> String {
+    format!("{}{}", shortened(name), mark_of_machine())
+}
+
+/// Names have at most 255 bytes; a temporary one is longer than its output's.
+fn shortened(name: &str) -> &str {
+    name.get(..name.floor_char_boundary(200)).unwrap_or_default()
 }
 
 /// [`MARK`], and a number for this machine. Locks of some cluster filesystems hold on one machine only, so another machine
@@ -118,16 +157,20 @@ fn mark_of_machine() -> String {
 /// Removes what killed runs have left in a directory: those that wrote an output of this name, and on this machine those of
 /// any other. What a run holds locked stays.
 pub(super) fn clear(parent: &Path, name: &str) {
-    let (own, any) = (format!("{name}{MARK}"), mark_of_machine());
+    let (own, any) = (format!("{}{MARK}", shortened(name)), mark_of_machine());
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_left = |name: &str| name.starts_with(&own) || name.contains(&any);
         if !entry.file_name().to_str().is_some_and(is_left)
-            || !entry.file_type().is_ok_and(|kind| kind.is_dir())
+            || !entry.file_type().is_ok_and(|kind| kind.is_dir() || kind.is_file())
         {
             continue;
         }
         let Ok(handle) = File::open(entry.path()) else { continue };
         if handle.try_lock().is_err() {
+            continue;
+        }
+        if handle.metadata().is_ok_and(|metadata| metadata.is_file()) {
+            let _ = fs::remove_file(entry.path());
             continue;
         }
         // It goes away whole, so that a run that still writes there after all notices, and without a directory made for it,

@@ -31,6 +31,7 @@ use crate::scan::surveyor::survey;
 use crate::store::destination::Destination;
 use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
+use crate::text::as_shown;
 
 /// Turns the attributes with which CF packs integers into codecs, over the same stored bytes.
 ///
@@ -196,8 +197,8 @@ impl FromCfJob {
         let Conversion { rule, xarray_type, codes, decoding, rewritten } = conversion;
         let Decoding { arithmetic, inversion, fill_value, not_encoded } = decoding;
         FromCfReport {
-            input: self.pack.input.display().to_string(),
-            output: self.pack.output.display().to_string(),
+            input: as_shown(&self.pack.input),
+            output: as_shown(&self.pack.output),
             shape: source.array().shape().to_vec(),
             stored_data_type: rule.code_type,
             data_type: arithmetic.decoded_type(),

@@ -28,6 +28,7 @@ use crate::scan::number::{Reader, decoded, encoded, integer_range, neighbours};
 use crate::store::destination::Destination;
 use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
+use crate::text::as_shown;
 
 /// `scale_factor`s and `add_offset`s that are tried, in units in the last place.
 const STEPS: i64 = 8;
@@ -125,8 +126,8 @@ impl Job for ToCfJob {
         let masked = check(&source, staged.path(), &conversion.line, &workers);
         let masked_fill_values = masked.with_context(|| self.input.display().to_string())?;
         let report = ToCfReport {
-            input: self.input.display().to_string(),
-            output: self.output.display().to_string(),
+            input: as_shown(&self.input),
+            output: as_shown(&self.output),
             data_type: source.element_type(),
             stored_data_type: conversion.code_type,
             attributes: attributes::picked(&conversion.attributes, &attributes::APPLIED),

@@ -20,7 +20,7 @@ use crate::scan::charts::{Charts, Pieces};
 use crate::scan::missing::Markers;
 use crate::scan::number::{extent, is_wide};
 use crate::scan::surveyor::survey;
-use crate::text::{count, scalar_text};
+use crate::text::{as_shown, count, scalar_text};
 
 /// Compares two arrays of the same shape, or the arrays of two groups, each with the one of the same path.
 #[derive(Clone, Debug)]
@@ -147,8 +147,8 @@ impl CompareJob {
         let sums = comparison.sums;
         let (first_over, why) = comparison.first_wrong.clone().unzip();
         Ok(CompareReport {
-            a: self.a.display().to_string(),
-            b: self.b.display().to_string(),
+            a: as_shown(&self.a),
+            b: as_shown(&self.b),
             shape: a.array().shape().to_vec(),
             data_types: types,
             tolerance: self.tolerance,

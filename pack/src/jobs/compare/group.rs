@@ -14,7 +14,7 @@ use crate::metadata::tree::{self, Node};
 use crate::options::AllClose;
 use crate::runtime::Runtime;
 use crate::store::location::{Kind, Location, below};
-use crate::text::arrays;
+use crate::text::{arrays, as_shown};
 
 /// How far the arrays of two groups differ.
 #[derive(Debug, Serialize)]
@@ -113,8 +113,8 @@ impl CompareJob {
             }
         })?;
         Ok(GroupComparison {
-            a: self.a.display().to_string(),
-            b: self.b.display().to_string(),
+            a: as_shown(&self.a),
+            b: as_shown(&self.b),
             tolerance: self.tolerance,
             total: GroupTotal::of(&compared, self.tolerance.is_some()),
             arrays: compared,

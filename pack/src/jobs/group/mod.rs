@@ -21,7 +21,7 @@ use crate::store::destination::Destination;
 use crate::store::location::Kind;
 use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
-use crate::text::{arrays, with_reasons};
+use crate::text::{arrays, as_shown, with_reasons};
 
 use multiscales::pyramids;
 use properties::{coordinates, properties};
@@ -174,7 +174,7 @@ impl GroupJob {
         }
         let report = GroupReport {
             input: shown.to_string(),
-            output: output.display().to_string(),
+            output: as_shown(output),
             dry_run: destination.is_none(),
             warnings,
             arrays: entries,

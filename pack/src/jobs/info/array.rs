@@ -17,6 +17,7 @@ use crate::metadata::codecs::configured;
 use crate::metadata::document::{GRID, PROVENANCE};
 use crate::round::seen::SeenRounding;
 use crate::scan::lattice::Lattice;
+use crate::text::as_shown;
 
 /// An array and its codecs.
 #[derive(Clone, Debug, Serialize)]
@@ -100,7 +101,7 @@ impl ArrayInfo {
         });
         let keeps_room = source.codecs().codecs.iter().all(|one| one.name != DELTA);
         Self {
-            array: source.path().display().to_string(),
+            array: as_shown(source.path()),
             shape: source.array().shape().to_vec(),
             chunk_shape: source.region(0).ok().map(|region| region.chunk_shape),
             data_type: source.element_type(),

@@ -12,6 +12,7 @@ use crate::array::source::Source;
 use crate::error::{Error, Result};
 use crate::metadata::tree::{Node, nodes};
 use crate::store::location::{Kind, Location};
+use crate::text::as_shown;
 
 /// A group and its contents.
 #[derive(Clone, Debug, Serialize)]
@@ -72,7 +73,7 @@ impl GroupInfo {
         let groups = below.iter().filter(|node| node.kind == Kind::Group);
         let arrays = below.iter().filter(|node| node.kind == Kind::Array);
         Ok(Self {
-            group: path.display().to_string(),
+            group: as_shown(path),
             attributes: attributes.cloned().unwrap_or_default(),
             consolidated: root.is_consolidated,
             groups: groups.map(|node| node.path.clone()).collect(),

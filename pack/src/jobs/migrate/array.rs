@@ -23,7 +23,7 @@ use crate::metadata::document::text;
 use crate::options::ShardCodecs;
 use crate::runtime::Workers;
 use crate::store::transfer::Transferred;
-use crate::text::{bytes, count};
+use crate::text::{as_shown, bytes, count};
 
 /// The report of a migrated array.
 #[derive(Clone, Debug, Serialize)]
@@ -209,14 +209,14 @@ impl<'a> Migration<'a> {
     fn report(self, metadata_only: bool, how: String, place: &Path) -> ArrayMigration {
         let old = self.source.codecs().value_codecs();
         ArrayMigration {
-            input: self.source.path().display().to_string(),
+            input: as_shown(self.source.path()),
             codecs: self.codecs.iter().map(Codec::to_json).collect(),
             metadata_only,
             how,
             bit_identical: self.differences.is_none(),
             elements: self.differences,
             hint: cf_hint(&self.source),
-            place: place.display().to_string(),
+            place: as_shown(place),
             source_codecs: old.iter().map(Codec::to_json).collect(),
         }
     }

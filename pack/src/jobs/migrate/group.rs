@@ -21,7 +21,7 @@ use crate::store::destination::Destination;
 use crate::store::location::{Kind, Location};
 use crate::store::transfer::Transfer;
 use crate::store::unchanged::while_unchanged;
-use crate::text::arrays;
+use crate::text::{arrays, as_shown};
 
 /// The report of a migrated group.
 #[derive(Clone, Debug, Serialize)]
@@ -58,8 +58,8 @@ pub enum MigratedArray {
 
 impl GroupMigration {
     fn new(job: &MigrateJob, arrays: Vec<MigratedArray>) -> Self {
-        let output = job.output.as_ref().map(|output| output.display().to_string());
-        Self { input: job.input.display().to_string(), output, warnings: Vec::new(), arrays }
+        let output = job.output.as_deref().map(as_shown);
+        Self { input: as_shown(&job.input), output, warnings: Vec::new(), arrays }
     }
 }
 

@@ -13,6 +13,7 @@ use crate::runtime::Workers;
 use crate::scan::lattice::Lattice;
 use crate::scan::survey::Survey;
 use crate::store::destination::Destination;
+use crate::text::as_shown;
 
 /// Packs an array into a small type, in two passes over its chunks. The first chooses codecs. The second writes, and
 /// decodes every element and compares it with the original.
@@ -106,7 +107,7 @@ impl<'a> PackContext<'a> {
     }
 
     pub(crate) fn input(&self) -> String {
-        self.source.path().display().to_string()
+        as_shown(self.source.path())
     }
 
     /// The same context for each array that gets the same codecs.

@@ -20,6 +20,7 @@ use crate::scan::limits::ClampStats;
 use crate::scan::missing::Markers;
 use crate::scan::number::{self, extent};
 use crate::scan::survey::Survey;
+use crate::text::as_shown;
 
 /// The report of packing an array.
 #[derive(Debug, Serialize)]
@@ -291,8 +292,8 @@ impl PackReport {
             ScaleFrom { arrays, range: context.all.range_of_values() }
         });
         Self {
-            input: context.request.job.input.display().to_string(),
-            output: context.request.job.output.display().to_string(),
+            input: as_shown(&context.request.job.input),
+            output: as_shown(&context.request.job.output),
             shape: context.source.array().shape().to_vec(),
             source_data_type: survey.element_type,
             data_type: candidate.chain.encoded_type(),

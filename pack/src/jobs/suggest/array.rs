@@ -17,7 +17,7 @@ use crate::scan::missing::{Markers, advice_on_suspects, customary_markers};
 use crate::scan::surveyor::survey;
 use crate::suggest::known::look;
 use crate::suggest::sample::{Layout, Sample, without_chunks};
-use crate::text::{measured, scalar_text};
+use crate::text::{as_shown, measured, scalar_text};
 
 /// Looks at a sample of an array (all of it up to 16 MiB, and else some 8 MiB), and lists bounds from coarse to fine with what they would cost and lose: the
 /// sizes of dry runs, errors, and the share of the information that the bits of neighbours have of each other. Of a group,
@@ -184,7 +184,7 @@ fn suggest(
     workers: &Workers,
     runtime: &Runtime,
 ) -> Result<SuggestReport> {
-    let input = sample.source.path().display().to_string();
+    let input = as_shown(sample.source.path());
     let markers = Markers::with(&sample.source, options)?;
     let mut survey = survey(&sample.source, &markers, workers)?;
     if let Some(first) = &survey.first_infinite {
@@ -355,8 +355,8 @@ impl Tried<'_> {
 
 /// A path as an argument of a command, which takes no dash at its beginning for that of a flag.
 pub(super) fn argument(path: &Path) -> String {
-    let shown = path.display();
-    if shown.to_string().starts_with('-') { format!("./{shown}") } else { shown.to_string() }
+    let shown = as_shown(path);
+    if shown.starts_with('-') { format!("./{shown}") } else { shown }
 }
 
 /// The name of a packed array or group next to its input.
@@ -379,7 +379,7 @@ mod tests {
         for (path, input, output) in [
             ("-a.zarr", "./-a.zarr", "./-a_packed.zarr"),
             ("deep/-a", "deep/-a", "deep/-a_packed.zarr"),
-            ("https://host/-a.zarr?k=1", "https://host/-a.zarr?k=1", "./-a_packed.zarr"),
+            ("https://host/-a.zarr?k=1", "https://host/-a.zarr?…", "./-a_packed.zarr"),
         ] {
             assert_eq!(argument(Path::new(path)), input);
             assert_eq!(packed_beside(input), output);

@@ -15,7 +15,7 @@ use crate::jobs::group::properties::{coordinates, properties};
 use crate::metadata::tree;
 use crate::options::PackOptions;
 use crate::runtime::Runtime;
-use crate::text::{arrays, bytes, with_reasons};
+use crate::text::{arrays, as_shown, bytes, with_reasons};
 
 /// The suggestions for a group.
 #[derive(Clone, Debug, Serialize)]
@@ -91,7 +91,7 @@ impl SuggestJob {
         if arrays.is_empty() {
             return Err(anyhow!("{}: a group without arrays", self.input.display()).into());
         }
-        let group = self.input.display().to_string();
+        let group = as_shown(&self.input);
         let suggestions = self.suggestions();
         Ok(SuggestGroupReport { group, arrays, suggestions, options: self.options.clone() })
     }

@@ -18,6 +18,7 @@ use crate::options::{Compressor, ShardCodecs};
 use crate::runtime::{Runtime, Workers};
 use crate::store::destination::Destination;
 use crate::store::staging::Staged;
+use crate::text::as_shown;
 
 /// Writes the decoded values of an array without value codecs, for readers that do not support them.
 #[derive(Clone, Debug)]
@@ -90,8 +91,8 @@ impl Job for UnpackJob {
         let as_it_is = |_: &Region, elements| Ok(elements);
         let stored = writer.write_all(&source, staged.path(), "unpack", &workers, as_it_is)?;
         let report = UnpackReport {
-            input: self.input.display().to_string(),
-            output: self.output.display().to_string(),
+            input: as_shown(&self.input),
+            output: as_shown(&self.output),
             shape: source.array().shape().to_vec(),
             data_type: source.element_type(),
             source_stored: source.location().chunk_bytes(),

@@ -16,6 +16,7 @@ use crate::store::destination::Destination;
 use crate::store::location::below;
 use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
+use crate::text::as_shown;
 
 /// Unpacks every array of a group that has value codecs. Everything else is copied, and consolidated metadata are
 /// renewed.
@@ -111,7 +112,7 @@ impl Job for UnpackGroupJob {
         let warning =
             tree::copy_files(&nodes, destination, staged.path(), Transfer::Copy, runtime)?;
         let warnings = warning.into_iter().collect();
-        let (input, output) = (input.display().to_string(), output.display().to_string());
+        let (input, output) = (as_shown(input), as_shown(output));
         Ok((UnpackGroupReport { input, output, warnings, arrays }, staged))
     }
 }

@@ -41,8 +41,11 @@ pub(crate) fn document_of_v2(
 ) -> Result<Map<String, Value>> {
     let member = |name: &str| array.get(name).filter(|value| !value.is_null());
     let extents = |name| -> Result<Vec<u64>> {
-        let list = member(name).with_context(|| format!("{name} is missing"))?;
-        serde_json::from_value(list.clone()).with_context(|| format!("{name} is {list}"))
+        let list = member(name)
+            .with_context(|| format!("{name} is missing; add it, or write the array again"))?;
+        serde_json::from_value(list.clone()).with_context(|| {
+            format!("{name} is {list}, and must be a list of whole numbers from 0 to 2^64 - 1; correct it")
+        })
     };
     let (shape, mut chunks) = (extents("shape")?, extents("chunks")?);
     if shape.len() != chunks.len() {
@@ -59,7 +62,7 @@ pub(crate) fn document_of_v2(
         Some(other) => bail!("filters is {other}, which is not a list"),
     };
     let steps: Vec<&Value> = filters.iter().chain(member("compressor")).collect();
-    let dtype = member("dtype").context("dtype is missing")?;
+    let dtype = member("dtype").context("dtype is missing; add it, or write the array again")?;
     let (data_type, order) = DataType::parse(dtype, object_codec(&steps))?;
     let fill = member("fill_value");
     let fill_value = data_type.fill_value(fill, order)?;
