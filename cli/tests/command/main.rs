@@ -1,5 +1,7 @@
 //! The tests of the command: one program, for each links zarrs and the kernels.
 
+#[cfg(target_os = "linux")]
+mod bounds;
 mod common;
 mod compare;
 #[cfg(unix)]

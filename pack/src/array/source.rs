@@ -16,7 +16,9 @@ use zarrs::array::{
 use zarrs::plugin::PluginCreateError;
 use zarrs::storage::ReadableListableStorageTraits;
 
+use super::decoders;
 use super::region::Region;
+use super::stored::{largest_stored, refuse_long};
 use crate::error::{Result, guarded, is_out_of_files};
 use crate::metadata::bound_codecs::BoundCodecs;
 use crate::metadata::byte_codecs::PCODEC;
@@ -25,6 +27,7 @@ use crate::metadata::document::array_metadata;
 use crate::metadata::tree::{Format, Node, node};
 use crate::options::ShardCodecs;
 use crate::runtime::{ChunkMemory, Pass, Runtime, start_threads};
+use crate::store::limited::is_affordable;
 use crate::store::location::{Kind, Location};
 
 /// More chunks than this would take hours even if none were stored.
@@ -255,11 +258,17 @@ impl Source {
         let size = self.element_type.size() as u64;
         let bytes =
             chunk_shape.iter().try_fold(size, |product, &extent| product.checked_mul(extent));
-        if bytes.is_none_or(|bytes| bytes > LARGEST_CHUNK) {
+        let bytes = bytes.filter(|&bytes| bytes <= LARGEST_CHUNK);
+        let Some(bytes) = bytes else {
             bail!(
                 "chunk {chunk:?} of shape {chunk_shape:?} takes more than {} GiB decoded, which is \
                  too much to hold; use smaller chunks",
                 LARGEST_CHUNK >> 30
+            );
+        };
+        if !is_affordable(bytes.saturating_mul(2)) {
+            bail!(
+                "memory has no room for chunk {chunk:?} of shape {chunk_shape:?}; use smaller chunks"
             );
         }
         let bounded = self.array.chunk_subset_bounded(&chunk)?;
@@ -400,8 +409,12 @@ pub(crate) fn array_of(node: &Node) -> Result<AnyArray> {
 fn array_with(location: &Location, metadata: ArrayMetadata) -> Result<AnyArray> {
     zarrs_recast::register();
     start_threads()?;
+    decoders::register();
+    refuse_long(&metadata)?;
     let (storage, node) = (Arc::clone(location.storage()), location.node());
-    Array::new_with_metadata(storage, node, metadata).map_err(explained)
+    let array = Array::new_with_metadata(storage, node, metadata).map_err(explained)?;
+    let storage = location.limited(largest_stored(&array));
+    Ok(array.with_storage(storage))
 }
 
 /// Some of the arrays in a group, for an error.

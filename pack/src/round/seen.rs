@@ -13,6 +13,8 @@ use crate::scan::missing::Markers;
 
 /// The approximate bytes that are looked at.
 const SAMPLE: u64 = 4 << 20;
+/// The most chunks that are looked at: each is a file to look for.
+const MOST_CHUNKS: u64 = 1000;
 
 /// What floating-point values without value codecs have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -45,7 +47,7 @@ impl SeenRounding {
             return Ok(None);
         }
         let chunk = source.region(0)?.elements() * element_type.size() as u64;
-        let numbers = spread(all, (SAMPLE / chunk.max(1)).max(1));
+        let numbers = spread(all, (SAMPLE / chunk.max(1)).clamp(1, MOST_CHUNKS));
         let seen = numbers.len() as u64;
         let mut elements = Vec::new();
         for number in numbers {

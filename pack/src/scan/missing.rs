@@ -4,7 +4,7 @@ use anyhow::anyhow;
 use recast_kernels::{ElementType, Scalar};
 use serde_json::{Map, Value};
 
-use super::number::{Number, Reader, order, rounded};
+use super::number::{Number, Reader, is_less, order, rounded};
 use crate::array::source::Source;
 use crate::error::Result;
 use crate::metadata::document::values;
@@ -110,12 +110,9 @@ impl Markers {
 
     /// Adds values; NaN needs no marker.
     pub(crate) fn extend(&mut self, values: impl IntoIterator<Item = Scalar>) {
-        for value in values.into_iter().filter(|value| !value.is_nan()) {
-            if !self.contains(value) {
-                self.0.push(value);
-            }
-        }
+        self.0.extend(values.into_iter().filter(|value| !value.is_nan()));
         self.0.sort_by(|&a, &b| order(a, b));
+        self.0.dedup_by(|a, b| a.equals(*b));
     }
 
     /// All of them, in ascending order.
@@ -125,7 +122,13 @@ impl Markers {
 
     /// Whether a value of the same type is one of them.
     pub(crate) fn contains(&self, value: Scalar) -> bool {
-        self.0.iter().any(|marker| marker.equals(value))
+        self.index(value).is_some()
+    }
+
+    /// The place of a value of the same type among them.
+    pub(crate) fn index(&self, value: Scalar) -> Option<usize> {
+        let index = self.0.partition_point(|&marker| is_less(marker, value));
+        self.0.get(index).filter(|marker| marker.equals(value)).map(|_| index)
     }
 
     /// The range of the elements that are [`Self::others`].
@@ -141,9 +144,12 @@ impl Markers {
     /// Elements as numbers, without NaN, infinities and those that are markers.
     pub(crate) fn others(&self, element_type: ElementType, elements: &[u8]) -> Result<Vec<f64>> {
         let reader = Reader::new(element_type)?;
-        let markers = self.numbers(&reader)?;
+        let markers: Vec<f64> = self.numbers(&reader)?;
+        let is_marker = |number: f64| {
+            markers.get(markers.partition_point(|&marker| marker < number)) == Some(&number)
+        };
         let mut numbers = reader.read(elements)?;
-        numbers.retain(|number: &f64| number.is_finite() && !markers.contains(number));
+        numbers.retain(|number: &f64| number.is_finite() && !is_marker(*number));
         Ok(numbers)
     }
 

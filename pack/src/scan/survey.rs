@@ -207,8 +207,8 @@ impl Survey {
 
     /// The number of elements with special values.
     pub(crate) fn count(&self, value: Scalar) -> u64 {
-        let mut counts = self.reserved_values.values().iter().zip(&self.reserved_counts);
-        counts.find(|(one, _)| one.equals(value)).map_or(0, |(_, &count)| count)
+        let index = self.reserved_values.index(value);
+        index.and_then(|index| self.reserved_counts.get(index)).copied().unwrap_or_default()
     }
 
     /// Codes that NaN, missing markers and fill values may need.

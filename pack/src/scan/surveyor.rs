@@ -94,8 +94,19 @@ impl Surveyor {
     }
 }
 
+/// Each element is compared with each marker.
+const MOST_MARKERS: usize = 10_000;
+
 /// Goes through all elements of an array. Markers and the fill value count in no range.
 pub(crate) fn survey(source: &Source, markers: &Markers, workers: &Workers) -> Result<Survey> {
+    let count = markers.values().len();
+    if count > MOST_MARKERS {
+        bail!(
+            "{}: _FillValue and missing_value name {count} values, more than the {MOST_MARKERS} with which each element can \
+             be compared; name fewer",
+            source.path().display()
+        );
+    }
     with_numbers!(source.element_type(), N => survey_as::<N>(source, markers, workers))
 }
 

@@ -12,10 +12,13 @@ use zarrs::filesystem::FilesystemStore;
 use zarrs::storage::{ReadableListableStorageTraits, StoreKey, StorePrefix};
 use zarrs_zip::ZipStorageAdapter;
 
+use super::limited::Limited;
 use super::local::{Local, not_utf8};
 use super::mount::mounted;
 use super::names::{ATTRS, META, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, is_content};
 use super::parse::{Document, parse};
+#[cfg(feature = "object-store")]
+use super::remote::Remote;
 #[cfg(not(feature = "object-store"))]
 use super::schemes::Scheme;
 use crate::error::{Error, Result};
@@ -33,6 +36,21 @@ pub(crate) enum Kind {
 pub(crate) struct Below {
     pub(crate) folders: Vec<String>,
     pub(crate) files: Vec<String>,
+}
+
+/// The most bytes of a metadata document.
+const LARGEST_DOCUMENT: u64 = 64 << 20;
+
+/// Where the sizes of a storage's values are known before the values take memory.
+#[derive(Clone)]
+enum Sizes {
+    /// The storage can be asked.
+    Asked,
+    /// The server answers a request with them first.
+    #[cfg(feature = "object-store")]
+    Answered(Arc<Remote>),
+    /// Nowhere: the storage is of the program that uses this library.
+    Unknown,
 }
 
 /// The error for an output that exists, without `--overwrite`.
@@ -67,6 +85,7 @@ pub(crate) struct Location {
     /// As errors and reports show it.
     path: PathBuf,
     storage: Arc<dyn ReadableListableStorageTraits>,
+    sizes: Sizes,
     /// The directory of the storage, if it is one.
     root: Option<PathBuf>,
     /// The place inside the storage: `/`, or `/` and a path without a final slash.
@@ -82,7 +101,8 @@ impl Location {
     pub(crate) fn new(path: &Path) -> Result<Self> {
         if let Some(url) = url(path) {
             let Some((mounted, inside)) = mounted(url)? else { return Self::remote(url) };
-            return Ok(Self::of(path, mounted.readable, mounted.is_listable).inside(inside));
+            let location = Self::of(path, mounted.readable, mounted.is_listable).inside(inside);
+            return Ok(Self { sizes: Sizes::Unknown, ..location });
         }
         if let Some((archive, inside)) = archive(path) {
             return Self::zip(path, &archive, &inside);
@@ -110,6 +130,7 @@ impl Location {
         Self {
             path: path.to_owned(),
             storage,
+            sizes: Sizes::Asked,
             root: None,
             node: "/".to_owned(),
             is_listable,
@@ -125,9 +146,9 @@ impl Location {
     /// A place at a URL.
     #[cfg(feature = "object-store")]
     fn remote(url: &str) -> Result<Self> {
-        let remote = super::remote::Remote::new(url)?;
-        let is_listable = remote.is_listable();
-        Ok(Self::of(Path::new(url), Arc::new(remote), is_listable))
+        let remote = Arc::new(Remote::new(url)?);
+        let location = Self::of(Path::new(url), remote.clone(), remote.is_listable());
+        Ok(Self { sizes: Sizes::Answered(remote), ..location })
     }
 
     #[cfg(not(feature = "object-store"))]
@@ -154,6 +175,17 @@ impl Location {
 
     pub(crate) fn storage(&self) -> &Arc<dyn ReadableListableStorageTraits> {
         &self.storage
+    }
+
+    /// The same storage, which refuses to read a value of more bytes.
+    pub(crate) fn limited(&self, most: u64) -> Arc<dyn ReadableListableStorageTraits> {
+        let storage = Arc::clone(&self.storage);
+        match &self.sizes {
+            Sizes::Asked => Arc::new(Limited { storage, most }),
+            #[cfg(feature = "object-store")]
+            Sizes::Answered(remote) => Arc::new(remote.limited(most)),
+            Sizes::Unknown => storage,
+        }
     }
 
     pub(crate) fn node(&self) -> &str {
@@ -183,7 +215,7 @@ impl Location {
         if self.file(&key).is_some_and(is_other) {
             return Ok(None);
         }
-        let text = self.storage.get(&key)?;
+        let text = self.limited(LARGEST_DOCUMENT).get(&key)?;
         text.map(|text| parse(&text)).transpose().with_context(|| name.to_owned())
     }
 

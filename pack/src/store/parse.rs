@@ -8,15 +8,20 @@ use crate::error::Result;
 /// A document as JSON, or why it is none: other files may have its name.
 pub(crate) type Document = serde_json::Result<Value>;
 
+/// The most names and values of a document: each takes a hundred bytes of memory, and documents are copied some times.
+const MOST_PARTS: usize = 1 << 21;
+
 /// Reads a document. NaN and infinities may be bare, as Python's json writes and reads them, and become strings, as which
 /// Zarr has them.
 ///
 /// # Errors
-/// A number that would change: an integer of more than 64 bits that is no float64 either, or a number beyond float64.
+/// A number that would change: an integer of more than 64 bits that is no float64 either, or a number beyond float64; too many
+/// values.
 pub(crate) fn parse(text: &[u8]) -> Result<Document> {
     let Ok(mut rest) = std::str::from_utf8(text) else { return Ok(serde_json::from_slice(text)) };
     let mut json = String::with_capacity(rest.len());
     let (mut changed, mut string, mut member) = (None, "", "");
+    let mut parts = 0;
     while let Some((token, after)) = first_token(rest) {
         let number = Number::of(token);
         match token {
@@ -29,6 +34,16 @@ pub(crate) fn parse(text: &[u8]) -> Result<Document> {
             string = token;
         } else if token.trim_start().starts_with(':') {
             member = string;
+        }
+        parts += match token.chars().next() {
+            Some('"') => 1,
+            Some(first) if is_word(first) => 1,
+            _ => token.bytes().filter(|byte| b"[{".contains(byte)).count(),
+        };
+        if parts > MOST_PARTS {
+            bail!(
+                "it has more than {MOST_PARTS} names and values, which is too many to hold; write less into it"
+            );
         }
         changed = changed.or_else(|| (number != Number::Kept).then_some((number, token, member)));
         rest = after;
@@ -80,9 +95,12 @@ impl Number {
     }
 }
 
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.')
+}
+
 /// The first token of a text, and what is after it: a string, a number or a word, or all that is before the next of these.
 fn first_token(text: &str) -> Option<(&str, &str)> {
-    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
     let first = text.chars().next()?;
     let end = if first == '"' {
         let mut is_escaped = true; // what begins the string does not end it

@@ -12,7 +12,7 @@ use std::time::Duration;
 use futures_util::future::{Either, select};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::path::Path;
-use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, ObjectStoreExt};
+use object_store::{GetOptions, GetRange, GetResult, ObjectMeta, ObjectStore, ObjectStoreExt};
 use tokio::runtime::{Builder, Runtime};
 use zarrs::storage::byte_range::{ByteRange, ByteRangeIterator, InvalidByteRangeError};
 use zarrs::storage::{
@@ -21,11 +21,13 @@ use zarrs::storage::{
     WritableStorageTraits,
 };
 
+use super::limited::refuse_size;
 use super::schemes::Scheme;
-use super::servers::{reason, server};
+use super::servers::{PATIENCE, reason, server};
 use crate::error::Result;
 
 /// The store at a URL.
+#[derive(Clone)]
 pub(crate) struct Remote {
     store: Arc<dyn ObjectStore>,
     runtime: &'static Runtime,
@@ -36,7 +38,12 @@ pub(crate) struct Remote {
     root: Path,
     /// Ends the wait for the server while it stores an object.
     interrupt: Arc<AtomicBool>,
+    /// The most bytes of an object that is read.
+    most: u64,
 }
+
+/// A server that sends fewer bytes in the time of [`PATIENCE`] has stalled.
+const LEAST: usize = 20 << 10;
 
 impl Remote {
     /// The place of a URL; requests nothing yet.
@@ -45,12 +52,17 @@ impl Remote {
         let runtime = runtime()?;
         let (store, root) = server(scheme, url, rest)?;
         let url = url.trim_end_matches('/').to_owned();
-        Ok(Self { store, runtime, scheme, url, root, interrupt: Arc::default() })
+        Ok(Self { store, runtime, scheme, url, root, interrupt: Arc::default(), most: u64::MAX })
     }
 
     /// The same place, where nobody waits for the server once `interrupt` is set.
     pub(super) fn interrupted_by(self, interrupt: &Arc<AtomicBool>) -> Self {
         Self { interrupt: Arc::clone(interrupt), ..self }
+    }
+
+    /// The same place, where objects of more bytes are not read.
+    pub(super) fn limited(&self, most: u64) -> Self {
+        Self { most, ..self.clone() }
     }
 
     /// Whether the server lists its objects.
@@ -72,11 +84,13 @@ impl Remote {
         match result {
             Ok(found) => Ok(Some(found)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
-            Err(error) => {
-                let url = format!("{}/{what}", self.url);
-                Err(StorageError::Other(format!("{url}: {}", reason(self.scheme, &error))))
-            }
+            Err(error) => Err(self.failed(what, &error)),
         }
+    }
+
+    fn failed(&self, what: &str, error: &object_store::Error) -> StorageError {
+        let url = format!("{}/{what}", self.url);
+        StorageError::Other(format!("{url}: {}", reason(self.scheme, error)))
     }
 
     fn range(&self, key: &StoreKey, range: ByteRange) -> Result<MaybeBytes, StorageError> {
@@ -90,8 +104,41 @@ impl Remote {
         };
         let path = self.path(key.as_str())?;
         let options = GetOptions { range, ..GetOptions::default() };
-        let read = async { self.store.get_opts(&path, options).await?.bytes().await };
-        self.found(key.as_str(), self.runtime.block_on(read))
+        let read = async {
+            let answer = self.store.get_opts(&path, options).await;
+            let Some(answer) = self.found(key.as_str(), answer)? else { return Ok(None) };
+            let named = format!("{}/{key}", self.url);
+            refuse_size(&named, answer.meta.size, self.most)?;
+            self.body(key, answer).await.map(Some)
+        };
+        self.runtime.block_on(read)
+    }
+
+    /// What a server sends, at no less than the least rate.
+    async fn body(&self, key: &StoreKey, answer: GetResult) -> Result<Bytes, StorageError> {
+        let mut body = Vec::with_capacity((answer.range.end - answer.range.start) as usize);
+        let mut parts = answer.into_stream();
+        let mut is_whole = false;
+        while !is_whole {
+            let some = async {
+                let before = body.len();
+                while body.len() < before + LEAST {
+                    let Some(part) = parts.try_next().await? else { return Ok(true) };
+                    body.extend_from_slice(&part);
+                }
+                Ok(false)
+            };
+            is_whole = match tokio::time::timeout(PATIENCE, some).await {
+                Ok(result) => result.map_err(|error| self.failed(key.as_str(), &error))?,
+                Err(_) => {
+                    let (url, seconds) = (&self.url, PATIENCE.as_secs());
+                    return Err(StorageError::Other(format!(
+                        "{url}/{key}: the server sent fewer than {LEAST} bytes in {seconds} seconds; try again later"
+                    )));
+                }
+            };
+        }
+        Ok(body.into())
     }
 
     /// The key of a path in the store; none if it is not valid in Zarr.

@@ -175,7 +175,7 @@ fn http(url: &str) -> Result<Server> {
     let options = ClientOptions::new()
         .with_allow_http(true)
         .with_timeout_disabled()
-        .with_read_timeout(Duration::from_secs(30));
+        .with_read_timeout(PATIENCE);
     let builder = HttpBuilder::new().with_url(without_slash(url));
     shared(builder.with_client_options(options).with_retry(retries()).build())
 }
@@ -193,14 +193,18 @@ fn shared<S: ObjectStore>(server: object_store::Result<S>) -> Result<Server> {
     }
 }
 
-/// A chunk may take long, but must not stall for long.
-const TIMEOUTS: [(ClientConfigKey, &str); 2] =
-    [(ClientConfigKey::Timeout, "1 hour"), (ClientConfigKey::ReadTimeout, "30 seconds")];
+/// The time after which a server that is silent has failed.
+pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A few retries: a short failure is not an error, and a server that is down is reported soon.
+/// A chunk may take long, but must not stall for longer than [`PATIENCE`].
+const TIMEOUTS: [(ClientConfigKey, &str); 2] =
+    [(ClientConfigKey::Timeout, "1 hour"), (ClientConfigKey::ReadTimeout, "20 seconds")];
+
+/// A few retries: a short failure is not an error, and a server that is down is reported soon. One that was silent once is not
+/// asked again.
 fn retries() -> RetryConfig {
     let backoff = BackoffConfig { max_backoff: Duration::from_secs(5), ..BackoffConfig::default() };
-    RetryConfig { backoff, max_retries: 4, retry_timeout: Duration::from_secs(20) }
+    RetryConfig { backoff, max_retries: 4, retry_timeout: PATIENCE - Duration::from_secs(1) }
 }
 
 /// A variable of the environment that is not empty.

@@ -34,6 +34,15 @@ pub(crate) fn recast<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Recast {
     Recast { command, stdin: Vec::new(), piece: usize::MAX }
 }
 
+/// The command in an address space of so many KiB.
+pub(crate) fn recast_within(memory: u64, arguments: &[&str]) -> Recast {
+    let line = format!("ulimit -v {memory} && exec \"$0\" \"$@\"");
+    let mut command = Command::new("bash");
+    command.args(["-c", &line, env!("CARGO_BIN_EXE_recast")]).args(arguments);
+    command.env_remove("RECAST_LEVEL").env_remove("RUST_BACKTRACE");
+    Recast { command, stdin: Vec::new(), piece: usize::MAX }
+}
+
 impl Recast {
     /// Runs it without a variable of the environment.
     pub(crate) fn without(mut self, name: &str) -> Self {
