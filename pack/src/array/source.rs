@@ -24,7 +24,9 @@ use crate::metadata::codecs::CodecList;
 use crate::metadata::tree::{Format, Node, node};
 use crate::options::ShardCodecs;
 use crate::runtime::{ChunkMemory, Pass, Runtime};
+use crate::store::files::open_regular;
 use crate::store::location::{Kind, Location};
+use crate::store::names::SafePath;
 
 /// More chunks than this would take hours even if none were stored.
 const MOST_CHUNKS: u64 = 100_000_000;
@@ -76,7 +78,7 @@ impl Source {
 
     /// Opens the array at a place.
     pub(crate) fn open_at(location: Location, fill_check: FillCheck) -> Result<Self> {
-        let node = node(String::new(), location)?;
+        let node = node(SafePath::default(), location)?;
         match (node.kind, &node.format) {
             (Kind::Array, _) => Self::of_node(&node, fill_check),
             (_, Format::Implicit) => bail!("no array here: none of zarr.json, .zarray and meta"),
@@ -321,9 +323,8 @@ impl Source {
             return Ok(None);
         }
         let path = self.location.file(&self.array.chunk_key(&region.chunk));
-        let Some(Ok(file)) = path.map(File::open) else { return Ok(None) };
-        let is_whole = file.metadata().with_context(|| self.name(region))?.len() == length as u64;
-        Ok(is_whole.then_some((file, length)))
+        let Some(Ok((file, stored))) = path.as_deref().map(open_regular) else { return Ok(None) };
+        Ok((stored == length as u64).then_some((file, length)))
     }
 
     /// Names a chunk, for an error.
@@ -388,18 +389,22 @@ pub(crate) fn array_of(node: &Node) -> Result<AnyArray> {
 fn array_with(location: &Location, metadata: ArrayMetadata) -> Result<AnyArray> {
     zarrs_recast::register();
     let (storage, node) = (Arc::clone(location.storage()), location.node());
-    Array::new_with_metadata(storage, node, metadata).map_err(explained)
+    let array = Array::new_with_metadata(storage, &node, metadata).map_err(explained)?;
+    // Some encodings of keys add any text to all of them.
+    let first = array.chunk_key(&vec![0; array.dimensionality()]);
+    SafePath::new(first.as_str()).context("chunk_key_encoding")?;
+    Ok(array)
 }
 
 /// Some of the arrays in a group, for an error.
 fn named(group: &Location) -> String {
     const MOST: usize = 8;
-    let mut names = group.below().unwrap_or_default().folders;
+    let names = group.below().unwrap_or_default().folders;
     if names.is_empty() {
         return String::new();
     }
     let more = if names.len() > MOST { " …" } else { "" };
-    names.truncate(MOST);
+    let names: Vec<&str> = names.iter().take(MOST).map(|name| &**name).collect();
     format!(": {}{more}", names.join(", "))
 }
 
