@@ -16,7 +16,7 @@ use crate::metadata::fill_attribute::write_for_xarray;
 use crate::metadata::shard_codecs::with_value_codecs;
 use crate::options::ShardCodecs;
 use crate::runtime::Workers;
-use crate::store::names::ZARR_JSON;
+use crate::store::names::{SafePath, ZARR_JSON};
 use crate::store::transfer::{Transfer, Transferred, transferred};
 
 /// The metadata of an array as Zarr v3, to be changed and written over the same chunks.
@@ -108,9 +108,9 @@ impl RewrittenMetadata {
         let target = Array::new_with_metadata(Arc::new(()), "/", metadata)?;
         let work = |number| -> Result<Transferred> {
             let chunk = source.region(number)?.chunk;
-            let place = directory.join(target.chunk_key(&chunk).as_str());
+            let path = SafePath::new(target.chunk_key(&chunk).as_str())?;
             let key = source.array().chunk_key(&chunk);
-            transferred(source.location(), &key, &place, transfer)
+            transferred(source.location(), &key, directory, &path, transfer)
                 .map_err(|error| unwritten(error, &format_args!("chunk {chunk:?}")))
         };
         let total = workers.merge("chunks", source.chunks(), work, |all, one| Transferred {

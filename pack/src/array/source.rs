@@ -27,8 +27,10 @@ use crate::metadata::document::array_metadata;
 use crate::metadata::tree::{Format, Node, node};
 use crate::options::ShardCodecs;
 use crate::runtime::{ChunkMemory, Pass, Runtime, start_threads};
+use crate::store::files::open_regular;
 use crate::store::limited::is_affordable;
 use crate::store::location::{Kind, Location};
+use crate::store::names::SafePath;
 
 /// More chunks than this would take hours even if none were stored.
 const MOST_CHUNKS: u64 = 100_000_000;
@@ -80,7 +82,7 @@ impl Source {
 
     /// Opens the array at a place.
     pub(crate) fn open_at(location: Location, fill_check: FillCheck) -> Result<Self> {
-        let node = node(String::new(), location)?;
+        let node = node(SafePath::default(), location)?;
         match (node.kind, &node.format) {
             (Kind::Array, _) => Self::of_node(&node, fill_check),
             (_, Format::Implicit) => bail!("no array here: none of zarr.json, .zarray and meta"),
@@ -332,10 +334,8 @@ impl Source {
             return Ok(None);
         }
         let path = self.location.file(&self.array.chunk_key(&region.chunk));
-        let Some(Ok(file)) = path.map(File::open) else { return Ok(None) };
-        let is_whole = file.metadata().map_err(|error| self.of_chunk(error.into(), region))?.len()
-            == length as u64;
-        Ok(is_whole.then_some((file, length)))
+        let Some(Ok((file, stored))) = path.as_deref().map(open_regular) else { return Ok(None) };
+        Ok((stored == length as u64).then_some((file, length)))
     }
 
     /// Names a chunk, for an error.
@@ -412,7 +412,10 @@ fn array_with(location: &Location, metadata: ArrayMetadata) -> Result<AnyArray> 
     decoders::register();
     refuse_long(&metadata)?;
     let (storage, node) = (Arc::clone(location.storage()), location.node());
-    let array = Array::new_with_metadata(storage, node, metadata).map_err(explained)?;
+    let array = Array::new_with_metadata(storage, &node, metadata).map_err(explained)?;
+    // Some encodings of keys add any text to all of them.
+    let first = array.chunk_key(&vec![0; array.dimensionality()]);
+    SafePath::new(first.as_str()).context("chunk_key_encoding")?;
     let storage = location.limited(largest_stored(&array));
     Ok(array.with_storage(storage))
 }
@@ -420,12 +423,12 @@ fn array_with(location: &Location, metadata: ArrayMetadata) -> Result<AnyArray> 
 /// Some of the arrays in a group, for an error.
 fn named(group: &Location) -> String {
     const MOST: usize = 8;
-    let mut names = group.below().unwrap_or_default().folders;
+    let names = group.below().unwrap_or_default().folders;
     if names.is_empty() {
         return String::new();
     }
     let more = if names.len() > MOST { " …" } else { "" };
-    names.truncate(MOST);
+    let names: Vec<&str> = names.iter().take(MOST).map(|name| &**name).collect();
     format!(": {}{more}", names.join(", "))
 }
 

@@ -11,6 +11,7 @@ use crate::array::source::{AnyArray, array_of};
 use crate::error::{Result, guarded};
 use crate::metadata::tree::Node;
 use crate::runtime::{Runtime, Workers};
+use crate::store::names::SafePath;
 
 /// What two arrays have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +110,7 @@ fn compare_stored(a: &Node, b: &Node, runtime: &Runtime) -> Result<()> {
     if let Some(name) = MEANING.iter().find(differs) {
         bail!("{name} differs");
     }
-    let keys: BTreeSet<String> = a.chunk_keys()?.into_iter().chain(b.chunk_keys()?).collect();
+    let keys: BTreeSet<SafePath> = a.chunk_keys()?.into_iter().chain(b.chunk_keys()?).collect();
     for key in keys {
         runtime.check_interrupt()?;
         match (a.location.bytes(&key)?, b.location.bytes(&key)?) {

@@ -16,7 +16,7 @@ use crate::runtime::Runtime;
 use crate::store::destination::Destination;
 use crate::store::location::{Below, Kind, Location};
 use crate::store::names::{
-    ATTRS, DOCUMENTS, GROUP_DOCUMENTS, META, ZARR_JSON, ZATTRS, ZMETADATA, is_content,
+    ATTRS, DOCUMENTS, GROUP_DOCUMENTS, META, SafePath, ZARR_JSON, ZATTRS, ZMETADATA, is_content,
 };
 use crate::store::transfer::{Transfer, transferred};
 
@@ -35,7 +35,7 @@ pub(crate) enum Format {
 /// A node of a group.
 pub(crate) struct Node {
     /// The path below the group, without slashes at its ends; empty for the group itself.
-    pub(crate) path: String,
+    pub(crate) path: SafePath,
     pub(crate) location: Location,
     pub(crate) kind: Kind,
     /// The metadata as Zarr v3; of an array that Zarr v3 cannot express, those of Zarr v2, with the names that Zarr v3 has
@@ -45,7 +45,7 @@ pub(crate) struct Node {
     /// Whether the group has consolidated metadata.
     pub(crate) is_consolidated: bool,
     /// The paths of a group's files that belong to no node, relative to it.
-    files: Vec<String>,
+    files: Vec<SafePath>,
 }
 
 impl Node {
@@ -84,7 +84,7 @@ impl Node {
 
     /// The keys of an array's documents and chunks, relative to it; if the storage cannot list them, those that it may
     /// have.
-    fn keys(&self) -> Result<Vec<String>> {
+    fn keys(&self) -> Result<Vec<SafePath>> {
         if let Some(keys) = self.location.keys()? {
             return Ok(keys);
         }
@@ -106,12 +106,14 @@ impl Node {
         stand_in.remove("storage_transformers");
         let metadata = serde_json::from_value(stand_in.into())?;
         let mut keys = self.location.chunk_keys(metadata)?;
-        keys.extend(DOCUMENTS.map(str::to_owned));
+        for name in DOCUMENTS {
+            keys.push(SafePath::new(name)?);
+        }
         Ok(keys)
     }
 
     /// The keys of an array's chunks, relative to it, in order.
-    pub(crate) fn chunk_keys(&self) -> Result<Vec<String>> {
+    pub(crate) fn chunk_keys(&self) -> Result<Vec<SafePath>> {
         let mut keys = self.keys()?;
         keys.retain(|key| !DOCUMENTS.contains(&without_bak(key)));
         keys.sort_unstable();
@@ -121,17 +123,19 @@ impl Node {
     /// Transfers one of its files to a directory.
     fn transfer(
         &self,
-        name: &str,
+        name: &SafePath,
         directory: &Path,
         transfer: Transfer,
         runtime: &Runtime,
     ) -> Result<()> {
         runtime.check_interrupt()?;
         let key = self.location.key(name)?;
-        // Nothing comes out of a socket or a pipe.
-        if self.location.file(&key).is_none_or(|file| file.is_file()) {
-            transferred(&self.location, &key, &directory.join(name), transfer)
-                .map_err(|error| unwritten(error, &name))?;
+        // Nothing comes out of a socket or a pipe. In the place of a chunk it is an error, for a chunk that is missing has
+        // the fill value.
+        let is_chunk = || self.kind == Kind::Array && is_like_chunk(name);
+        if self.location.file(&key).is_none_or(|file| file.is_file() || is_chunk()) {
+            transferred(&self.location, &key, directory, name, transfer)
+                .map_err(|error| unwritten(error, name))?;
         }
         Ok(())
     }
@@ -141,8 +145,8 @@ impl Node {
         // Old versions of the metadata are not transferred; the new one may be written to.
         fs::create_dir_all(place)?;
         for name in self.keys()? {
-            let is_document = DOCUMENTS.contains(&name.as_str());
-            if is_document && name != ZARR_JSON && matches!(self.format, Format::Older) {
+            let is_document = DOCUMENTS.contains(&&*name);
+            if is_document && *name != *ZARR_JSON && matches!(self.format, Format::Older) {
                 continue;
             }
             let transfer = if is_document { Transfer::Copy } else { transfer };
@@ -163,23 +167,23 @@ pub(crate) fn nodes_at(path: &Path) -> Result<Vec<Node>> {
 /// The group itself and everything below it; each group comes before its contents.
 pub(crate) fn nodes(root: &Location) -> Result<Vec<Node>> {
     let mut nodes = Vec::new();
-    add("", root, &mut nodes)?;
+    add(&SafePath::default(), root, &mut nodes)?;
     Ok(nodes)
 }
 
 /// Adds the nodes at a place and below it. If there are none, returns the paths of all files there.
-fn add(path: &str, location: &Location, nodes: &mut Vec<Node>) -> Result<Vec<String>> {
-    let shown = || if path.is_empty() { "/".to_owned() } else { path.to_owned() };
-    let node = node(path.to_owned(), location.clone()).with_context(shown)?;
+fn add(path: &SafePath, location: &Location, nodes: &mut Vec<Node>) -> Result<Vec<SafePath>> {
+    let shown = || if path.is_empty() { "/".to_owned() } else { path.to_string() };
+    let node = node(path.clone(), location.clone()).with_context(shown)?;
     let (kind, is_implicit) = (node.kind, matches!(node.format, Format::Implicit));
     let keys = if is_implicit { location.keys()? } else { None };
-    let content: Vec<String> =
-        keys.iter().flatten().filter(|key| is_content(key)).cloned().collect();
-    let is_document_below = |key: &String| {
+    let is_listed = keys.is_some();
+    let content: Vec<_> = keys.into_iter().flatten().filter(|key| is_content(key)).collect();
+    let is_document_below = |key: &SafePath| {
         let name = key.rsplit('/').next().unwrap_or(key);
         DOCUMENTS.contains(&name)
     };
-    if keys.is_some() && !content.iter().any(is_document_below) {
+    if is_listed && !content.iter().any(is_document_below) {
         return Ok(content);
     }
     let index = nodes.len();
@@ -190,8 +194,8 @@ fn add(path: &str, location: &Location, nodes: &mut Vec<Node>) -> Result<Vec<Str
     let Below { folders, mut files } = location.below()?;
     files.retain(|name| !GROUP_DOCUMENTS.contains(&without_bak(name)));
     for name in folders {
-        let below = add(&path_in(path, &name), &location.child(&name), nodes)?;
-        files.extend(below.iter().map(|file| format!("{name}/{file}")));
+        let below = add(&path.join(&name), &location.child(&name), nodes)?;
+        files.extend(below.iter().map(|file| name.join(file)));
     }
     if is_implicit && nodes.len() == index + 1 {
         nodes.pop();
@@ -208,13 +212,19 @@ pub(crate) fn path_in(group: &str, name: &str) -> String {
     if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") }
 }
 
+/// Whether the name of an array's file may be that of a chunk, such as `c/0/1` or `0.1`.
+fn is_like_chunk(name: &str) -> bool {
+    let indices = name.strip_prefix('c').unwrap_or(name);
+    indices.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'/' | b'.'))
+}
+
 /// The name of a file before `migrate --in-place` kept it.
 fn without_bak(name: &str) -> &str {
     name.strip_suffix(".bak").unwrap_or(name)
 }
 
 /// A node by itself; a group of a folder without a document.
-pub(crate) fn node(path: String, location: Location) -> Result<Node> {
+pub(crate) fn node(path: SafePath, location: Location) -> Result<Node> {
     const COPY: &str = "consolidated_metadata";
     let found = location.node_document()?;
     let kind = found.as_ref().map_or(Kind::Group, |(kind, ..)| *kind);
@@ -309,11 +319,11 @@ pub(crate) fn each_array<T>(
     let of_kind = |kind| nodes.iter().filter(move |node| node.kind == kind);
     if let Some(directory) = directory {
         for node in of_kind(Kind::Group) {
-            let made = fs::create_dir_all(directory.join(&node.path));
+            let made = fs::create_dir_all(node.path.inside(directory)?);
             made.map_err(|error| unwritten(error.into(), &node.path))?;
         }
     }
-    let arrays: Vec<_> = of_kind(Kind::Array).map(|node| (node.path.as_str(), node)).collect();
+    let arrays: Vec<_> = of_kind(Kind::Array).map(|node| (&*node.path, node)).collect();
     let done = runtime.each_array(arrays.into_iter(), |_, node| work(node))?;
     if let Some(directory) = directory {
         write_groups(nodes, directory)?;
@@ -340,7 +350,7 @@ pub(crate) fn copy_files(
         }));
     }
     for (node, name) in files {
-        node.transfer(name, &directory.join(&node.path), transfer, runtime)
+        node.transfer(name, &node.path.inside(directory)?, transfer, runtime)
             .with_context(|| node.location.path().display().to_string())?;
     }
     Ok(None)
@@ -349,11 +359,11 @@ pub(crate) fn copy_files(
 /// Writes the metadata of all groups over arrays that have been written.
 fn write_groups(nodes: &[Node], root: &Path) -> Result<()> {
     let documents = group_documents(nodes, |node| {
-        let written = Location::new(&root.join(&node.path))?.document(ZARR_JSON)?;
+        let written = Location::new(&node.path.inside(root)?)?.document(ZARR_JSON)?;
         Ok(written.with_context(|| format!("{} has no {ZARR_JSON}", node.path))??)
     })?;
     for (node, document) in documents {
-        write_document(&root.join(&node.path), &document)?;
+        write_document(&node.path.inside(root)?, &document)?;
     }
     Ok(())
 }

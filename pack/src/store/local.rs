@@ -1,31 +1,80 @@
 //! A directory as a store. Links are followed, and what a link has lost, or what cannot be listed, is an error: in Zarr, a
 //! missing file is a chunk of fill values.
 
-use std::collections::HashSet;
-use std::fs::{self, FileType};
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File, FileType};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::anyhow;
-use zarrs::filesystem::{FilesystemStore, FilesystemStoreCreateError};
 use zarrs::storage::byte_range::ByteRangeIterator;
 use zarrs::storage::{
     ListableStorageTraits, MaybeBytesIterator, ReadableStorageTraits, StorageError, StoreKey,
     StoreKeys, StoreKeysPrefixes, StorePrefix,
 };
 
+use super::files::{open_regular, range_of, read_range};
+use super::names::SafePath;
 use super::staging::is_beside;
 use crate::error::Result;
 
 /// A directory.
 pub(crate) struct Local {
-    files: FilesystemStore,
     root: PathBuf,
+    /// By the link that leads to a part of it, and a real folder behind that: the link by which the folder was entered.
+    entered: Mutex<HashMap<(PathBuf, PathBuf), PathBuf>>,
 }
 
 impl Local {
-    pub(crate) fn new(root: &Path) -> Result<Self, FilesystemStoreCreateError> {
-        Ok(Self { files: FilesystemStore::new(root)?, root: root.to_owned() })
+    pub(crate) fn new(root: &Path) -> Self {
+        Self { root: root.to_owned(), entered: Mutex::default() }
+    }
+
+    /// The file of a key, which may not be there.
+    fn path(&self, key: &StoreKey) -> Result<PathBuf, StorageError> {
+        // Chunks have keys that metadata name.
+        let key =
+            SafePath::new(key.as_str()).map_err(|error| StorageError::Other(error.to_string()))?;
+        Ok(self.root.join(&*key))
+    }
+
+    /// Opens the file of a key, and says how long it is.
+    fn open(&self, key: &StoreKey) -> Result<Option<(File, u64)>, StorageError> {
+        let path = self.path(key)?;
+        match open_regular(&path) {
+            Ok(opened) => Ok(Some(opened)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                refuse_lost(&path)?;
+                Ok(None)
+            }
+            Err(error) => Err(StorageError::Other(format!("{}: {error}", path.display()))),
+        }
+    }
+
+    /// Refuses a link to a folder that another link has led to, if both are behind a link: such links multiply, and what is
+    /// behind them is read for each way that leads there. Several links to a folder are welcome.
+    fn refuse_multiplied(&self, link: &Path) -> Result<(), StorageError> {
+        let inside = link.strip_prefix(&self.root).unwrap_or(link);
+        let mut above = self.root.clone();
+        let first = inside.components().map(|part| {
+            above.push(part);
+            above.clone()
+        });
+        let first = first.into_iter().find(|place| place.is_symlink());
+        let Some(first) = first.filter(|first| first != link) else { return Ok(()) };
+        let real = link.canonicalize()?;
+        let mut entered = self.entered.lock().unwrap_or_else(PoisonError::into_inner);
+        let other = entered.entry((first, real.clone())).or_insert_with(|| link.to_owned());
+        if other == link {
+            return Ok(());
+        }
+        Err(StorageError::Other(format!(
+            "{}: a link to {}, as is {}, behind a link both; what such links lead to multiplies; remove one of them",
+            link.display(),
+            real.display(),
+            other.display()
+        )))
     }
 }
 
@@ -121,19 +170,21 @@ impl ReadableStorageTraits for Local {
         key: &StoreKey,
         byte_ranges: ByteRangeIterator<'a>,
     ) -> Result<MaybeBytesIterator<'a>, StorageError> {
-        let parts = self.files.get_partial_many(key, byte_ranges)?;
-        if parts.is_none() {
-            refuse_lost(&self.root.join(key.as_str()))?;
-        }
-        Ok(parts)
+        let Some((file, size)) = self.open(key)? else { return Ok(None) };
+        let part = move |range| Ok(read_range(&file, &range_of(range, size)?)?);
+        Ok(Some(Box::new(byte_ranges.map(part))))
     }
 
     fn size_key(&self, key: &StoreKey) -> Result<Option<u64>, StorageError> {
-        let size = self.files.size_key(key)?;
-        if size.is_none() {
-            refuse_lost(&self.root.join(key.as_str()))?;
+        let path = self.path(key)?;
+        match fs::metadata(&path) {
+            Ok(metadata) => Ok(Some(metadata.len())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                refuse_lost(&path)?;
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
         }
-        Ok(size)
     }
 
     fn supports_get_partial(&self) -> bool {
@@ -172,12 +223,20 @@ impl ListableStorageTraits for Local {
             }
             list => list.map_err(unlisted)?,
         };
-        let paths = list.map(|entry| Ok(entry.map_err(unlisted)?.path()));
-        let mut paths = paths.collect::<Result<Vec<PathBuf>, StorageError>>()?;
-        paths.sort_unstable();
-        for path in paths {
-            let is_directory = match fs::metadata(&path) {
-                Ok(metadata) => metadata.is_dir(),
+        let paths = list.map(|entry| {
+            let entry = entry.map_err(unlisted)?;
+            Ok((entry.path(), entry.file_type().ok()))
+        });
+        let mut paths =
+            paths.collect::<Result<Vec<(PathBuf, Option<FileType>)>, StorageError>>()?;
+        paths.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        for (path, kind) in paths {
+            let is_link = kind.is_none_or(|kind| kind.is_symlink());
+            let is_directory = match kind.filter(|_| !is_link).map_or_else(
+                || fs::metadata(&path).map(|one| one.is_dir()),
+                |kind| Ok(kind.is_dir()),
+            ) {
+                Ok(is_directory) => is_directory,
                 Err(error) => {
                     refuse_lost(&path)?;
                     // It is gone since it was listed.
@@ -191,7 +250,10 @@ impl ListableStorageTraits for Local {
             let name = name.ok_or_else(|| StorageError::Other(not_utf8(&path)))?;
             let name = format!("{}{name}", prefix.as_str());
             if is_directory {
-                refuse_circle(&path)?;
+                if is_link {
+                    refuse_circle(&path)?;
+                    self.refuse_multiplied(&path)?;
+                }
                 prefixes.push(StorePrefix::new(format!("{name}/"))?);
             } else {
                 keys.push(StoreKey::new(name)?);

@@ -1,26 +1,28 @@
 //! Where arrays and groups are.
 
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, anyhow, bail};
 use serde_json::Value;
 use zarrs::array::{Array, ArrayMetadata, ArraySubset};
-use zarrs::filesystem::FilesystemStore;
-use zarrs::storage::{ReadableListableStorageTraits, StoreKey, StorePrefix};
-use zarrs_zip::ZipStorageAdapter;
+use zarrs::storage::{ReadableListableStorageTraits, ReadableStorageTraits, StoreKey, StorePrefix};
 
 use super::limited::Limited;
 use super::local::{Local, not_utf8};
 use super::mount::mounted;
-use super::names::{ATTRS, META, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, is_content};
+use super::names::{
+    ATTRS, META, SafePath, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, is_content,
+};
 use super::parse::{Document, parse};
 #[cfg(feature = "object-store")]
 use super::remote::Remote;
 #[cfg(not(feature = "object-store"))]
 use super::schemes::Scheme;
+use super::zip::Zip;
 use crate::error::{Error, Result};
 
 /// The kind of node at a place.
@@ -34,8 +36,8 @@ pub(crate) enum Kind {
 /// What is directly below a place, by name.
 #[derive(Default)]
 pub(crate) struct Below {
-    pub(crate) folders: Vec<String>,
-    pub(crate) files: Vec<String>,
+    pub(crate) folders: Vec<SafePath>,
+    pub(crate) files: Vec<SafePath>,
 }
 
 /// The most bytes of a metadata document.
@@ -88,12 +90,14 @@ pub(crate) struct Location {
     sizes: Sizes,
     /// The directory of the storage, if it is one.
     root: Option<PathBuf>,
-    /// The place inside the storage: `/`, or `/` and a path without a final slash.
-    node: String,
+    /// The zip file of the storage, if it is one.
+    zip: Option<Arc<Zip>>,
+    /// The place inside the storage.
+    node: SafePath,
     /// Whether the storage can list its keys.
     is_listable: bool,
     /// The paths of all nodes in a storage that cannot list its keys, once they are read.
-    nodes: Arc<OnceLock<Vec<String>>>,
+    nodes: Arc<OnceLock<Vec<SafePath>>>,
 }
 
 impl Location {
@@ -101,7 +105,7 @@ impl Location {
     pub(crate) fn new(path: &Path) -> Result<Self> {
         if let Some(url) = url(path) {
             let Some((mounted, inside)) = mounted(url)? else { return Self::remote(url) };
-            let location = Self::of(path, mounted.readable, mounted.is_listable).inside(inside);
+            let location = Self::of(path, mounted.readable, mounted.is_listable).inside(inside)?;
             return Ok(Self { sizes: Sizes::Unknown, ..location });
         }
         if let Some((archive, inside)) = archive(path) {
@@ -114,7 +118,7 @@ impl Location {
             }
             Ok(_) if path.to_str().is_none() => bail!("{}", not_utf8(path)),
             Ok(_) => {
-                let storage = Arc::new(Local::new(path)?);
+                let storage = Arc::new(Local::new(path));
                 Ok(Self { root: Some(path.to_owned()), ..Self::of(path, storage, true) })
             }
         }
@@ -132,15 +136,16 @@ impl Location {
             storage,
             sizes: Sizes::Asked,
             root: None,
-            node: "/".to_owned(),
+            zip: None,
+            node: SafePath::default(),
             is_listable,
             nodes,
         }
     }
 
     /// A place in the storage of this one, under the same path.
-    fn inside(self, node: &str) -> Self {
-        Self { node: format!("/{}", node.trim_matches('/')), ..self }
+    fn inside(self, node: &str) -> Result<Self> {
+        Ok(Self { node: SafePath::new(node.trim_matches('/'))?, ..self })
     }
 
     /// A place at a URL.
@@ -162,11 +167,9 @@ impl Location {
 
     /// A place in a zip file.
     fn zip(path: &Path, archive: &Path, inside: &str) -> Result<Self> {
-        let name = archive.file_name().and_then(|name| name.to_str());
-        let key = StoreKey::new(name.context("the name is not UTF-8")?)?;
-        let folder = Arc::new(FilesystemStore::new(folder_of(archive))?);
-        let storage = ZipStorageAdapter::new(folder, key).context("not a readable zip file")?;
-        Ok(Self::of(path, Arc::new(storage), true).inside(inside))
+        let zip = Arc::new(Zip::open(archive)?);
+        let storage = Arc::clone(&zip) as Arc<dyn ReadableListableStorageTraits>;
+        Self { zip: Some(zip), ..Self::of(path, storage, true) }.inside(inside)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -188,31 +191,46 @@ impl Location {
         }
     }
 
-    pub(crate) fn node(&self) -> &str {
-        &self.node
+    /// The path of the node in the storage, as zarrs has it.
+    pub(crate) fn node(&self) -> String {
+        format!("/{}", self.node)
     }
 
     /// The file of a key, on the filesystem.
     pub(crate) fn file(&self, key: &StoreKey) -> Option<PathBuf> {
-        Some(self.root.as_ref()?.join(key.as_str()))
+        SafePath::new(key.as_str()).ok()?.inside(self.root.as_ref()?).ok()
     }
 
     /// The directory, on the filesystem.
     pub(crate) fn directory(&self) -> Option<PathBuf> {
-        Some(self.root.as_ref()?.join(self.node.trim_start_matches('/')))
+        self.node.inside(self.root.as_ref()?).ok()
     }
 
     /// The key of a name below this place.
     pub(crate) fn key(&self, name: &str) -> Result<StoreKey> {
-        let key = format!("{}{name}", self.prefix()?.as_str());
-        StoreKey::new(key).context("the path cannot be a key of a store")
+        Ok(StoreKey::new(&*self.node.join(&SafePath::new(name)?))?)
+    }
+
+    /// Copies a key of a storage without files to one, which `make` opens. Returns its bytes; `None` if it is not there.
+    pub(crate) fn copy(
+        &self,
+        key: &StoreKey,
+        make: impl FnOnce() -> Result<File>,
+    ) -> Result<Option<u64>> {
+        if let Some(zip) = &self.zip {
+            let Some(_) = zip.size_key(key)? else { return Ok(None) };
+            return zip.copy(key, &mut make()?);
+        }
+        let Some(bytes) = self.storage.get(key)? else { return Ok(None) };
+        make()?.write_all(&bytes)?;
+        Ok(Some(bytes.len() as u64))
     }
 
     /// A document at this place, as [`parse`] reads it; `None` if there is none.
     pub(crate) fn document(&self, name: &str) -> Result<Option<Document>> {
         let key = self.key(name)?;
-        let is_other = |file: PathBuf| fs::metadata(file).is_ok_and(|one| !one.is_file());
-        if self.file(&key).is_some_and(is_other) {
+        // Other folders may have its name.
+        if self.file(&key).is_some_and(|file| file.is_dir()) {
             return Ok(None);
         }
         let text = self.limited(LARGEST_DOCUMENT).get(&key)?;
@@ -220,40 +238,42 @@ impl Location {
     }
 
     /// A place inside this one.
-    pub(crate) fn child(&self, name: &str) -> Self {
-        let node = format!("{}/{name}", self.node.trim_end_matches('/'));
-        Self { node, path: below(&self.path, name), ..self.clone() }
+    pub(crate) fn child(&self, name: &SafePath) -> Self {
+        Self { node: self.node.join(name), path: below(&self.path, name), ..self.clone() }
     }
 
     fn prefix(&self) -> Result<StorePrefix> {
-        let inside = self.node.trim_start_matches('/');
-        let prefix = if inside.is_empty() { String::new() } else { format!("{inside}/") };
-        StorePrefix::new(prefix).context("the path cannot be a prefix of a store")
+        let slash = if self.node.is_empty() { "" } else { "/" };
+        Ok(StorePrefix::new(format!("{}{slash}", self.node))?)
     }
 
     /// What is directly below, in order. Of a storage that cannot list it, the folders that lead to nodes.
     pub(crate) fn below(&self) -> Result<Below> {
         let prefix = self.prefix()?;
-        let direct = |path: &str| -> Option<String> {
-            let name = path.strip_prefix(prefix.as_str())?.split('/').next()?;
-            (!name.is_empty() && is_content(name)).then(|| name.to_owned())
+        let direct = |path: &str| -> Option<Result<SafePath>> {
+            let name = path.strip_prefix(prefix.as_str())?;
+            let name = name.split('/').next().filter(|name| !name.is_empty())?;
+            is_content(name).then(|| SafePath::new(name))
         };
         if !self.is_listable {
-            let folders: BTreeSet<_> =
-                self.all_nodes()?.iter().filter_map(|path| direct(path)).collect();
+            let folders = self.all_nodes()?.iter().filter_map(|path| direct(path));
+            let folders = folders.collect::<Result<BTreeSet<_>>>()?;
             return Ok(Below { folders: folders.into_iter().collect(), files: Vec::new() });
         }
         let below = self.storage.list_dir(&prefix)?;
         let folders = below.prefixes().iter().filter_map(|folder| direct(folder.as_str()));
         let files = below.keys().iter().filter_map(|file| direct(file.as_str()));
-        let mut below = Below { folders: folders.collect(), files: files.collect() };
+        let mut below = Below {
+            folders: folders.collect::<Result<_>>()?,
+            files: files.collect::<Result<_>>()?,
+        };
         below.folders.sort_unstable();
         below.files.sort_unstable();
         Ok(below)
     }
 
     /// The paths of all nodes in a storage that cannot list its keys. They are read once, also for places inside this one.
-    fn all_nodes(&self) -> Result<&[String]> {
+    fn all_nodes(&self) -> Result<&[SafePath]> {
         if let Some(all) = self.nodes.get() {
             return Ok(all);
         }
@@ -265,28 +285,28 @@ impl Location {
     }
 
     /// The paths of all nodes in the storage, from the consolidated metadata at its root.
-    fn consolidated(&self) -> Result<Option<Vec<String>>> {
-        let root = Self { node: "/".to_owned(), ..self.clone() };
+    fn consolidated(&self) -> Result<Option<Vec<SafePath>>> {
+        let root = Self { node: SafePath::default(), ..self.clone() };
         let json = |name| -> Result<Value> {
             Ok(root.document(name)?.and_then(Document::ok).unwrap_or_default())
         };
         let document = json(ZARR_JSON)?;
         let copy = document.pointer("/consolidated_metadata/metadata").and_then(Value::as_object);
         if let Some(copy) = copy {
-            return Ok(Some(copy.keys().cloned().collect()));
+            return Ok(Some(copy.keys().map(|path| SafePath::new(path)).collect::<Result<_>>()?));
         }
         let document = json(ZMETADATA)?;
         let copy = document.get("metadata").and_then(Value::as_object);
         let is_node = |name: &str| [ZARRAY, ZGROUP].contains(&name);
         let node = |key: &String| {
             let (path, name) = key.rsplit_once('/')?;
-            is_node(name).then(|| path.to_owned())
+            is_node(name).then(|| SafePath::new(path))
         };
-        Ok(copy.map(|copy| copy.keys().filter_map(node).collect()))
+        copy.map(|copy| copy.keys().filter_map(node).collect()).transpose()
     }
 
     /// The keys of everything below, relative to this place; `None` if the storage cannot list them.
-    pub(crate) fn keys(&self) -> Result<Option<Vec<String>>> {
+    pub(crate) fn keys(&self) -> Result<Option<Vec<SafePath>>> {
         if !self.is_listable {
             return Ok(None);
         }
@@ -295,18 +315,20 @@ impl Location {
     }
 
     /// The keys of all chunks that an array of this place can have, relative to it.
-    pub(crate) fn chunk_keys(&self, metadata: ArrayMetadata) -> Result<Vec<String>> {
-        let array = Array::new_with_metadata(Arc::clone(&self.storage), &self.node, metadata)?;
+    pub(crate) fn chunk_keys(&self, metadata: ArrayMetadata) -> Result<Vec<SafePath>> {
+        let array = Array::new_with_metadata(Arc::clone(&self.storage), &self.node(), metadata)?;
         let chunks = ArraySubset::new_with_shape(array.chunk_grid_shape().to_vec());
         let chunks = chunks.indices();
         let keys: Vec<_> = chunks.iter().map(|chunk| array.chunk_key(&chunk)).collect();
         self.relative(&keys)
     }
 
-    fn relative(&self, keys: &[StoreKey]) -> Result<Vec<String>> {
+    fn relative(&self, keys: &[StoreKey]) -> Result<Vec<SafePath>> {
         let prefix = self.prefix()?;
         let names = keys.iter().filter_map(|key| key.as_str().strip_prefix(prefix.as_str()));
-        Ok(names.map(str::to_owned).collect())
+        // What a server has for a folder itself is no file.
+        let names = names.filter(|name| !name.is_empty());
+        names.map(SafePath::new).collect()
     }
 
     /// The bytes of the array's chunks, without its metadata, if they can be counted.
@@ -386,7 +408,7 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 /// A path that leads out of the group, or is invalid.
 pub fn array_in(store: impl AsRef<Path>, array: &str) -> std::result::Result<PathBuf, Error> {
     let inside = array.trim_matches('/');
-    if inside.split('/').any(|part| matches!(part, "" | "." | "..")) {
+    if inside.is_empty() || SafePath::new(inside).is_err() {
         return Err(
             anyhow!("{array:?} is not the path of an array in a group, such as deep/t2m").into()
         );
@@ -435,7 +457,7 @@ pub(crate) fn refuse_outdated_copy(place: &Path, way_out: &str) -> Result<()> {
         let inside = inside.unwrap_or_default().replace('\\', "/");
         // What cannot be read is no group for readers either.
         let copy = Location::new(above).and_then(|above| above.consolidated());
-        copy.ok().flatten().is_some_and(|paths| paths.contains(&inside))
+        copy.ok().flatten().is_some_and(|paths| paths.iter().any(|path| **path == *inside))
     };
     let is_url = url(place).is_some();
     let mut above = place.ancestors().skip(1).take_while(|above| !is_url || url(above).is_some());

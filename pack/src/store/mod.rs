@@ -1,6 +1,7 @@
 //! Places of arrays and groups: keys and bytes that are read, and output that is staged before it appears.
 
 pub(crate) mod destination;
+pub(crate) mod files;
 pub(crate) mod limited;
 pub(crate) mod local;
 pub(crate) mod location;
@@ -17,3 +18,4 @@ pub(crate) mod staging;
 pub(crate) mod transfer;
 pub(crate) mod unchanged;
 mod upload;
+mod zip;

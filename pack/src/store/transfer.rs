@@ -1,12 +1,16 @@
 //! Copies or links what is stored, unchanged.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 
+use anyhow::Context;
 use zarrs::storage::StoreKey;
 
+use super::files::open_regular;
 use super::local::file_of;
 use super::location::Location;
+use super::names::SafePath;
 use crate::error::Result;
 
 /// How a chunk gets from one array to another.
@@ -26,29 +30,38 @@ pub(crate) struct Transferred {
     pub(crate) bytes: u64,
 }
 
-/// Transfers a key of a storage to a file, if it exists: its file, if it has one, or else its bytes.
+/// Transfers a key of a storage to a path in a folder, if it exists: its file, if it has one, or else its bytes.
 pub(crate) fn transferred(
     from: &Location,
     key: &StoreKey,
-    place: &Path,
+    folder: &Path,
+    path: &SafePath,
     transfer: Transfer,
 ) -> Result<Transferred> {
     let none = Transferred::default();
+    let place = &path.inside(folder)?;
     let make_parent = || place.parent().map_or(Ok(()), fs::create_dir_all);
-    let Some(file) = from.file(key) else {
-        let Some(bytes) = from.storage().get(key)? else { return Ok(none) };
+    // Two names may be one to the filesystem, which must not lose the first.
+    let make = || -> Result<File> {
         make_parent()?;
-        fs::write(place, &bytes)?;
-        return Ok(Transferred { copied: 1, bytes: bytes.len() as u64, ..none });
+        Ok(File::create_new(place)?)
+    };
+    let Some(file) = from.file(key) else {
+        let copied = from.copy(key, make)?;
+        return Ok(copied.map_or(none, |bytes| Transferred { copied: 1, bytes, ..none }));
     };
     // A link would lead elsewhere from its new place.
     let Some(file) = file_of(&file)? else { return Ok(none) };
-    let bytes = fs::metadata(&file)?.len();
-    make_parent()?;
+    let (mut source, bytes) = open_regular(&file).with_context(|| file.display().to_string())?;
     // Without links, or across filesystems, copy instead.
-    if transfer == Transfer::Link && fs::hard_link(&file, place).is_ok() {
-        return Ok(Transferred { linked: 1, bytes, ..none });
+    if transfer == Transfer::Link {
+        make_parent()?;
+        if fs::hard_link(&file, place).is_ok() {
+            return Ok(Transferred { linked: 1, bytes, ..none });
+        }
     }
-    fs::copy(&file, place)?;
+    let mut copy = make()?;
+    io::copy(&mut source, &mut copy)?;
+    copy.set_permissions(source.metadata()?.permissions())?;
     Ok(Transferred { copied: 1, bytes, ..none })
 }

@@ -88,7 +88,8 @@ impl Upload {
 
     /// The keys of all objects there, relative to it.
     fn keys(&self) -> Result<Vec<String>> {
-        self.location.keys()?.context("it cannot be listed")
+        let keys = self.location.keys()?.context("it cannot be listed")?;
+        Ok(keys.iter().map(ToString::to_string).collect())
     }
 
     /// Stores an object. An interruption ends the wait for the storage.
@@ -195,7 +196,8 @@ impl Upload {
     }
 
     fn upload(&self, directory: &Path, mark: &str, replaces: bool) -> Result<()> {
-        let mut keys = Location::new(directory)?.keys()?.unwrap_or_default();
+        let keys = Location::new(directory)?.keys()?.unwrap_or_default();
+        let mut keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
         keys.sort_unstable();
         let (metadata, chunks) = split(keys, &[ZARR_JSON]);
         if replaces {

@@ -96,7 +96,7 @@ impl CompareJob {
         let (a, b) = (group(&self.a)?, group(&self.b)?);
         let [of_a, of_b] = [&a, &b].map(|nodes| -> BTreeMap<&str, &Node> {
             let arrays = nodes.iter().filter(|node| node.kind == Kind::Array);
-            arrays.map(|node| (node.path.as_str(), node)).collect()
+            arrays.map(|node| (&*node.path, node)).collect()
         });
         let paths: BTreeSet<&str> = of_a.keys().chain(of_b.keys()).copied().collect();
         if paths.is_empty() {
@@ -126,7 +126,7 @@ impl CompareJob {
         let is_number = |node: &Node| node.type_without_numbers().is_none();
         let is_decoded = |node: &Node| is_number(node) && array_of(node).is_ok();
         let compare = || -> Result<ComparedArray> {
-            let array = a.path.clone();
+            let array = a.path.to_string();
             if !is_decoded(a) || !is_decoded(b) {
                 let decoded = nodes::compare(a, b, runtime)? == Same::Values;
                 return Ok(ComparedArray::Identical { array, decoded });
@@ -137,7 +137,7 @@ impl CompareJob {
         };
         match compare() {
             Err(error) if !error.is::<Interrupted>() => {
-                let (array, reason) = (a.path.clone(), format!("{error:#}"));
+                let (array, reason) = (a.path.to_string(), format!("{error:#}"));
                 Ok(ComparedArray::Failed { array, reason })
             }
             compared => compared,

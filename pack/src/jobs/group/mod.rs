@@ -115,7 +115,7 @@ impl GroupJob {
             let properties = properties(node, &coordinates, options.from_cf, self.repack);
             let treatment = rules.treatment(&node.path, &properties);
             let treatment = treatment.with_context(|| shown.to_string())?;
-            treatments.insert(node.path.as_str(), treatment);
+            treatments.insert(&*node.path, treatment);
         }
         let packed = treatments.iter().filter(|(_, one)| one.packs_values());
         let packed: Vec<&str> = packed.map(|(path, _)| *path).collect();
@@ -124,7 +124,7 @@ impl GroupJob {
         let directory = staged.as_ref().map(Staged::path);
         let mut sets = Sets::new(self, directory);
         for node in &nodes {
-            if let Some(Treatment::Pack(options)) = treatments.get(node.path.as_str()) {
+            if let Some(Treatment::Pack(options)) = treatments.get(&*node.path) {
                 sets.add(node, options);
             }
         }
@@ -134,7 +134,7 @@ impl GroupJob {
             sets.give_one_scale(levels);
         }
         let entries = tree::each_array(&nodes, directory, runtime, |node| {
-            let array = node.path.clone();
+            let array = node.path.to_string();
             let copy = || -> Result<()> {
                 let Some(directory) = directory else { return Ok(()) };
                 let copied = node.copy(&directory.join(&array), Transfer::Copy, runtime);

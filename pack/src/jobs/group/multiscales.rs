@@ -16,7 +16,7 @@ use crate::store::location::Kind;
 /// [GeoZarr]: https://github.com/zarr-conventions/multiscales
 pub(super) fn pyramids(nodes: &[Node]) -> Vec<Vec<&str>> {
     let arrays = nodes.iter().filter(|node| node.kind == Kind::Array);
-    let arrays: BTreeMap<&str, &Node> = arrays.map(|node| (node.path.as_str(), node)).collect();
+    let arrays: BTreeMap<&str, &Node> = arrays.map(|node| (&*node.path, node)).collect();
     let mut pyramids = Vec::new();
     for group in nodes.iter().filter(|node| node.kind == Kind::Group) {
         for levels in levels_of_images(&group.document) {

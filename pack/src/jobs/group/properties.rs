@@ -25,13 +25,13 @@ pub(crate) struct Properties {
 /// attribute stands up to the root; with a slash before it, to that of the root.
 pub(crate) fn coordinates(nodes: &[Node]) -> Vec<String> {
     let arrays = nodes.iter().filter(|node| node.kind == Kind::Array);
-    let arrays: BTreeSet<&str> = arrays.map(|node| node.path.as_str()).collect();
+    let arrays: BTreeSet<&str> = arrays.map(|node| &*node.path).collect();
     let mut coordinates = Vec::new();
     for node in nodes {
         let (folder, name) = node.path.rsplit_once('/').unwrap_or(("", &node.path));
         let dimensions = node.document.get("dimension_names").and_then(Value::as_array);
         if dimensions.is_some_and(|names| names.len() == 1 && names.iter().all(|n| n == name)) {
-            coordinates.push(node.path.clone());
+            coordinates.push(node.path.to_string());
         }
         let folder = if node.kind == Kind::Group { &node.path } else { folder };
         for attribute in ["coordinates", "bounds"] {
@@ -81,5 +81,9 @@ pub(crate) fn properties(
         Some(_) => None,
     };
     let integers = element_type.filter(|one| one.is_integer() && !from_cf);
-    Properties { unfit, integers, is_coordinate: !from_cf && coordinates.contains(&node.path) }
+    Properties {
+        unfit,
+        integers,
+        is_coordinate: !from_cf && coordinates.iter().any(|one| **one == *node.path),
+    }
 }

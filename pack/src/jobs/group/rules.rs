@@ -81,7 +81,7 @@ impl<'a> Rules<'a> {
     pub(super) fn check_names(&self, nodes: &[Node]) -> Result<Vec<String>> {
         let of_kind = |kind| {
             let nodes = nodes.iter().filter(move |node| node.kind == kind);
-            nodes.map(|node| node.path.as_str()).collect::<Vec<&str>>()
+            nodes.map(|node| &*node.path).collect::<Vec<&str>>()
         };
         let (arrays, groups) = (of_kind(Kind::Array), of_kind(Kind::Group));
         let tables = self.tables.iter().map(|table| ("the rule for", &table.name));

@@ -56,7 +56,7 @@ impl<'a> Sets<'a> {
 
     /// Adds an array.
     pub(super) fn add(&mut self, node: &'a Node, options: &PackOptions) {
-        let (group, array) = (self.group, node.path.as_str());
+        let (group, array) = (self.group, &*node.path);
         let mut options = options.clone();
         if !node.has_shards() {
             options.shard_codecs = ShardCodecs::Auto;

@@ -76,14 +76,14 @@ impl GroupInfo {
             group: as_shown(path),
             attributes: attributes.cloned().unwrap_or_default(),
             consolidated: root.is_consolidated,
-            groups: groups.map(|node| node.path.clone()).collect(),
+            groups: groups.map(|node| node.path.to_string()).collect(),
             arrays: arrays.map(listed).collect(),
         })
     }
 }
 
 fn listed(node: &Node) -> ListedArray {
-    let path = node.path.clone();
+    let path = node.path.to_string();
     if let Some(name) = node.type_without_numbers() {
         return ListedArray::Unknown { path, error: format!("{name} has no numbers to show") };
     }

@@ -107,7 +107,7 @@ pub(super) fn write(
 ) -> Result<GroupMigration> {
     let transfer = job.transfer();
     let done = tree::each_array(nodes, Some(directory), runtime, |node| {
-        let (array, place) = (node.path.clone(), directory.join(&node.path));
+        let (array, place) = (node.path.to_string(), node.path.inside(directory)?);
         let shown = || node.location.path().display().to_string();
         match task(node, runtime)? {
             Task::Keep(reason) => {
@@ -116,7 +116,7 @@ pub(super) fn write(
                     Transfer::Copy => "copied",
                     Transfer::Link => "the same files",
                 };
-                let copy = || tree::node(array.clone(), Location::new(&place)?);
+                let copy = || tree::node(node.path.clone(), Location::new(&place)?);
                 let kept = || kept(node, &copy()?, &reason, how, runtime);
                 let reason = kept().with_context(shown)?;
                 Ok(MigratedArray::Kept { array, reason })
@@ -156,7 +156,7 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigra
             Ok(match task(node, runtime)? {
                 Task::Keep(reason) => {
                     let kept = kept(node, node, &reason, "as it was", runtime);
-                    Task::Keep(kept.with_context(|| node.path.clone())?)
+                    Task::Keep(kept.with_context(|| node.path.to_string())?)
                 }
                 Task::Migrate(source) => {
                     let shown = source.path().display().to_string();
@@ -169,11 +169,11 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigra
     })?;
     // In the order of their paths.
     let arrays = nodes.iter().filter(|node| node.kind == Kind::Array);
-    let planned = arrays.zip(planned).map(|(node, one)| (node.path.as_str(), (node, one)));
+    let planned = arrays.zip(planned).map(|(node, one)| (&*node.path, (node, one)));
     let planned: BTreeMap<&str, (&Node, Task<Migration<'_>>)> = planned.collect();
 
     let document = |node: &Node| -> Result<Map<String, Value>> {
-        Ok(match planned.get(node.path.as_str()) {
+        Ok(match planned.get(&*node.path) {
             Some((_, Task::Migrate(new))) => new.rewritten_or_refusal()?.document().clone(),
             Some((_, Task::Keep(_))) | None => node.document.clone(),
         })
@@ -190,13 +190,13 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigra
         return Err(nothing(job, planned.len()));
     }
     let folder = |(node, document): &(&Node, Map<String, Value>)| {
-        Ok((root.join(&node.path), text(document)?))
+        Ok((node.path.inside(&root)?, text(document)?))
     };
     let folders = documents.iter().map(folder).collect::<Result<Vec<_>>>()?;
     let kept = in_place::replace(&folders).with_context(shown)?;
 
     let mut kept: BTreeMap<&str, Vec<String>> =
-        documents.iter().map(|(node, _)| node.path.as_str()).zip(kept).collect();
+        documents.iter().map(|(node, _)| &*node.path).zip(kept).collect();
     let done = planned.into_iter().map(|(path, (_, one))| {
         let array = path.to_owned();
         match one {

@@ -69,7 +69,7 @@ impl SuggestJob {
         let nodes = tree::nodes_at(&self.input)?;
         let coordinates = coordinates(&nodes);
         let arrays = tree::each_array(&nodes, None, runtime, |node| {
-            let array = node.path.clone();
+            let array = node.path.to_string();
             let known = properties(node, &coordinates, self.options.from_cf, false);
             let integers = known
                 .integers

@@ -95,13 +95,13 @@ impl Job for UnpackGroupJob {
         let nodes = tree::nodes_at(input)?;
         let staged = destination.stage()?;
         let arrays = tree::each_array(&nodes, Some(staged.path()), runtime, |node| {
-            let place = staged.path().join(&node.path);
+            let place = node.path.inside(staged.path())?;
             let undecoded = match node.has_value_codecs().then(|| array_of(node)) {
                 Some(Ok(_)) => return self.unpack(node, &place, runtime),
                 Some(Err(error)) => Some(format!("it keeps its codecs, because {error:#}")),
                 None => None,
             };
-            let array = node.path.clone();
+            let array = node.path.to_string();
             let copied = node.copy(&place, Transfer::Copy, runtime);
             copied.with_context(|| format!("{}: {array}", input.display()))?;
             Ok(UnpackedArray::Copied { array, caveat: node.caveat().or(undecoded) })
@@ -120,7 +120,7 @@ impl Job for UnpackGroupJob {
 impl UnpackGroupJob {
     /// Unpacks an array of the group to its place.
     fn unpack(&self, node: &Node, place: &Path, runtime: &Runtime) -> Result<UnpackedArray> {
-        let array = node.path.clone();
+        let array = node.path.to_string();
         let UnpackJob { input, output, .. } = &self.unpack;
         let (input, output) = (below(input, &array), output.join(&array));
         let mut caveat = None;

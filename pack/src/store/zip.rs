@@ -1,0 +1,290 @@
+//! A zip file as a store.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::ops::{Bound, Range};
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, bail};
+use positioned_io::SizeCursor;
+use zarrs::storage::byte_range::ByteRangeIterator;
+use zarrs::storage::{
+    Bytes, ListableStorageTraits, MaybeBytesIterator, ReadableStorageTraits, StorageError,
+    StoreKey, StoreKeys, StoreKeysPrefixes, StorePrefix,
+};
+use zip::read::{ZipArchiveMetadata, ZipFileEntry};
+use zip::{CompressionMethod, ZipArchive, ZipReadOptions};
+
+use super::files::{open_regular, part_of, range_of, read_range};
+use super::names::SafePath;
+use crate::error::Result;
+
+/// Deflate makes no more of a byte.
+const MOST_OF_A_BYTE: u64 = 1032;
+
+/// The parts of a local header that have a fixed size.
+const LEAST_HEADER: u64 = 30;
+
+/// A zip file. Several threads read it at the same time, each at its own position.
+pub(crate) struct Zip {
+    file: File,
+    metadata: Arc<ZipArchiveMetadata>,
+    /// The numbers of the entries that are no folders, by their names.
+    entries: BTreeMap<String, usize>,
+}
+
+impl Zip {
+    /// Reads the list of entries.
+    ///
+    /// # Errors
+    /// No zip file; entries whose names lead elsewhere, that share bytes, or claim more bytes than can be in them.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let (file, _) = open_regular(path)?;
+        let archive = ZipArchive::new(BufReader::new(SizeCursor::new(&file)));
+        let archive = archive.context("not a readable zip file")?;
+        let (metadata, end) = (archive.metadata(), archive.central_directory_start());
+        let (mut entries, mut places) = (BTreeMap::new(), Vec::new());
+        for number in 0..metadata.len() {
+            let entry = metadata.entry(number)?;
+            let name = name(&entry)?;
+            // A folder is where its files are.
+            if name.ends_with('/') {
+                continue;
+            }
+            let path = SafePath::new(&name).context("not a readable zip file")?;
+            let header = LEAST_HEADER + entry.name_raw().len() as u64;
+            places.push((
+                entry.header_start(),
+                header.saturating_add(entry.compressed_size()),
+                path.clone(),
+            ));
+            let most = match entry.compression() {
+                CompressionMethod::Stored => entry.compressed_size(),
+                _ => entry.compressed_size().saturating_mul(MOST_OF_A_BYTE),
+            };
+            if entry.size() > most {
+                let (claimed, stored) = (entry.size(), entry.compressed_size());
+                bail!(
+                    "damaged zip file: the entry {name:?} claims to have {claimed} bytes in {stored}"
+                );
+            }
+            if entries.insert(path.to_string(), number).is_some() {
+                bail!(
+                    "damaged zip file: it has two entries {name:?}, with different bytes for their name"
+                );
+            }
+        }
+        places.sort_unstable();
+        places.push((end, 0, SafePath::default()));
+        for pair in places.windows(2) {
+            if let [(start, length, name), (next, _, other)] = pair
+                && start.saturating_add(*length) > *next
+            {
+                let other = if other.is_empty() { "the list of entries" } else { other };
+                bail!("damaged zip file: the entry {name} reaches into {other}");
+            }
+        }
+        Ok(Self { file, metadata, entries })
+    }
+
+    /// The entry of a key.
+    ///
+    /// # Errors
+    /// An entry that is no file, or cannot be read, or behind a link.
+    fn entry(&self, key: &str) -> Result<Option<ZipFileEntry<'_>>, StorageError> {
+        let Some(number) = self.entries.get(key) else {
+            let above = key.match_indices('/').filter_map(|(end, _)| key.get(..end));
+            for name in above {
+                if let Some(number) = self.entries.get(name) {
+                    refuse_link(name, &self.numbered(*number)?)?;
+                }
+            }
+            return Ok(None);
+        };
+        let entry = self.numbered(*number)?;
+        refuse_link(key, &entry)?;
+        let method = entry.compression();
+        if entry.encrypted() {
+            return Err(unread(key, "it is encrypted; make the zip file without a password"));
+        }
+        if ![CompressionMethod::Stored, CompressionMethod::Deflated].contains(&method) {
+            let text = format!(
+                "it is compressed as {method}; make the zip file with stored or deflated entries"
+            );
+            return Err(unread(key, text));
+        }
+        Ok(Some(entry))
+    }
+
+    fn numbered(&self, number: usize) -> Result<ZipFileEntry<'_>, StorageError> {
+        self.metadata.entry(number).map_err(|error| StorageError::Other(error.to_string()))
+    }
+
+    /// The bytes of an entry, as they are unpacked and compared with their checksum.
+    fn unpack<T>(
+        &self,
+        key: &str,
+        entry: ZipFileEntry<'_>,
+        work: impl FnOnce(&mut dyn Read) -> io::Result<T>,
+    ) -> Result<T, StorageError> {
+        let mut reader = SizeCursor::new(&self.file);
+        let unpacked = entry.with_reader(&mut reader, ZipReadOptions::new());
+        let mut unpacked = unpacked.map_err(|error| unread(key, error))?;
+        work(&mut unpacked).map_err(|error| unread(key, error))
+    }
+
+    fn whole(&self, key: &str, entry: ZipFileEntry<'_>) -> Result<Bytes, StorageError> {
+        // What is claimed is not trusted with memory before it has come.
+        const MOST_AT_ONCE: u64 = 16 << 20;
+        let size = entry.size();
+        let bytes = self.unpack(key, entry, |unpacked| {
+            let mut bytes = Vec::new();
+            bytes.try_reserve_exact(size.min(MOST_AT_ONCE) as usize)?;
+            unpacked.read_to_end(&mut bytes)?;
+            Ok(bytes)
+        })?;
+        complete(key, bytes.len() as u64, size)?;
+        Ok(bytes.into())
+    }
+
+    /// Where the bytes of a stored entry begin in the zip file.
+    fn start(&self, key: &str, entry: ZipFileEntry<'_>) -> Result<u64, StorageError> {
+        let mut reader = SizeCursor::new(&self.file);
+        let file = entry.with_reader(&mut reader, ZipReadOptions::new());
+        let start = file.map_err(|error| unread(key, error))?.data_start();
+        start.ok_or_else(|| unread(key, "its place is not known"))
+    }
+
+    /// Copies a key, which may be larger than memory. Returns its bytes; `None` if it is not there.
+    pub(super) fn copy(&self, key: &StoreKey, to: &mut dyn Write) -> Result<Option<u64>> {
+        let Some(entry) = self.entry(key.as_str())? else { return Ok(None) };
+        let size = entry.size();
+        // An error in writing is none of the zip file.
+        let mut written = Ok(0);
+        self.unpack(key.as_str(), entry, |unpacked| {
+            let mut buffer = vec![0; 1 << 16];
+            let mut length = 0_u64;
+            loop {
+                let part = match unpacked.read(&mut buffer)? {
+                    0 => break,
+                    length => buffer.get(..length).unwrap_or_default(),
+                };
+                length += part.len() as u64;
+                written = to.write_all(part).map(|()| length);
+                if written.is_err() {
+                    break;
+                }
+            }
+            Ok(())
+        })?;
+        let written = written?;
+        complete(key.as_str(), written, size)?;
+        Ok(Some(written))
+    }
+
+    /// The names that begin with a text, in order.
+    fn below<'a>(&'a self, prefix: &'a str) -> impl Iterator<Item = (&'a String, &'a usize)> {
+        let from = (Bound::Included(prefix), Bound::Unbounded);
+        let all = self.entries.range::<str, _>(from);
+        all.take_while(move |(name, _)| name.starts_with(prefix))
+    }
+}
+
+/// The name of an entry. Programs that write UTF-8 need not say so.
+fn name(entry: &ZipFileEntry<'_>) -> Result<String> {
+    if let Ok(name) = std::str::from_utf8(entry.name_raw()) {
+        return Ok(name.to_owned());
+    }
+    Ok(entry.name().context("not a readable zip file")?.into_owned())
+}
+
+/// In Zarr, what is not there has the fill value, so a link is an error.
+fn refuse_link(name: &str, entry: &ZipFileEntry<'_>) -> Result<(), StorageError> {
+    if entry.is_symlink() {
+        let text = "it is a link; make the zip file with what the link leads to (zip without -y)";
+        return Err(unread(name, text));
+    }
+    Ok(())
+}
+
+fn unread(key: &str, reason: impl std::fmt::Display) -> StorageError {
+    StorageError::Other(format!("the entry {key:?} of the zip file cannot be read: {reason}"))
+}
+
+fn complete(key: &str, length: u64, size: u64) -> Result<(), StorageError> {
+    if length == size {
+        return Ok(());
+    }
+    Err(unread(key, format_args!("it has {length} bytes instead of {size}; it is damaged")))
+}
+
+impl ReadableStorageTraits for Zip {
+    fn get_partial_many<'a>(
+        &'a self,
+        key: &StoreKey,
+        byte_ranges: ByteRangeIterator<'a>,
+    ) -> Result<MaybeBytesIterator<'a>, StorageError> {
+        let key = key.as_str();
+        let Some(entry) = self.entry(key)? else { return Ok(None) };
+        let size = entry.size();
+        let ranges = byte_ranges.map(|range| Ok((range, range_of(range, size)?)));
+        let ranges = ranges.collect::<Result<Vec<_>, StorageError>>()?;
+        let is_whole = ranges.iter().any(|(_, range)| *range == (0..size));
+        if entry.compression() != CompressionMethod::Stored || is_whole {
+            let all = self.whole(key, entry)?;
+            return Ok(Some(Box::new(
+                ranges.into_iter().map(move |(range, _)| part_of(&all, range)),
+            )));
+        }
+        let start = self.start(key, entry)?;
+        let part = move |(_, range): (_, Range<u64>)| {
+            let range = start.saturating_add(range.start)..start.saturating_add(range.end);
+            let bytes = read_range(SizeCursor::new(&self.file), &range);
+            bytes.map_err(|error| {
+                StorageError::Other(format!("the zip file cannot be read: {error}"))
+            })
+        };
+        Ok(Some(Box::new(ranges.into_iter().map(part))))
+    }
+
+    fn size_key(&self, key: &StoreKey) -> Result<Option<u64>, StorageError> {
+        Ok(self.entry(key.as_str())?.map(|entry| entry.size()))
+    }
+
+    fn supports_get_partial(&self) -> bool {
+        true
+    }
+}
+
+impl ListableStorageTraits for Zip {
+    fn list(&self) -> Result<StoreKeys, StorageError> {
+        self.list_prefix(&StorePrefix::root())
+    }
+
+    fn list_prefix(&self, prefix: &StorePrefix) -> Result<StoreKeys, StorageError> {
+        self.below(prefix.as_str()).map(|(name, _)| Ok(StoreKey::new(name)?)).collect()
+    }
+
+    fn list_dir(&self, prefix: &StorePrefix) -> Result<StoreKeysPrefixes, StorageError> {
+        let (mut keys, mut folders) = (Vec::new(), BTreeSet::new());
+        for (name, _) in self.below(prefix.as_str()) {
+            match name.get(prefix.as_str().len()..).unwrap_or_default().split_once('/') {
+                None => keys.push(StoreKey::new(name)?),
+                Some((folder, _)) => {
+                    folders.insert(folder);
+                }
+            }
+        }
+        let folder = |name| Ok(StorePrefix::new(format!("{}{name}/", prefix.as_str()))?);
+        let folders = folders.into_iter().map(folder).collect::<Result<_, StorageError>>()?;
+        Ok(StoreKeysPrefixes::new(keys, folders))
+    }
+
+    /// As stored.
+    fn size_prefix(&self, prefix: &StorePrefix) -> Result<u64, StorageError> {
+        let sizes = self.below(prefix.as_str());
+        sizes.map(|(_, number)| Ok(self.numbered(*number)?.compressed_size())).sum()
+    }
+}
