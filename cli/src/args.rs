@@ -165,8 +165,8 @@ pub(crate) struct Group {
     /// Copies arrays that match. May be given several times.
     #[arg(long, value_name = "GLOB")]
     pub(crate) exclude: Vec<String>,
-    /// Packs coordinates too: one-dimensional arrays named like their dimension, and arrays named by the
-    /// attributes coordinates and bounds.
+    /// Packs coordinates too: arrays named like their dimension, arrays that CF attributes such as coordinates, bounds or
+    /// formula_terms name, and arrays that are times, latitudes or longitudes by their units, axis or standard_name.
     #[arg(long, conflicts_with = "from_cf")]
     pub(crate) all: bool,
     /// Packs packed arrays, too: their decoded values, with an error that comes on top of the one they have.

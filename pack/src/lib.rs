@@ -78,6 +78,7 @@ pub use jobs::suggest::{
     Suggestion,
 };
 pub use jobs::unpack::{UnpackGroupJob, UnpackGroupReport, UnpackJob, UnpackReport, UnpackedArray};
+pub use metadata::coordinates::{Described, companions, coordinates};
 pub use metadata::shard_codecs::{Readers, Reading};
 #[cfg(feature = "clap")]
 pub use options::arguments::data_types;

@@ -4,6 +4,7 @@ mod cf;
 mod common;
 mod compare;
 mod compression;
+mod coordinates;
 mod copies;
 mod cost;
 mod faults;

@@ -22,8 +22,7 @@ pub struct GroupJob {
     pub include: Vec<String>,
     /// Copies arrays that match.
     pub exclude: Vec<String>,
-    /// Packs coordinates too: one-dimensional arrays named like their dimension, and arrays named by the attributes
-    /// `coordinates` and `bounds`.
+    /// Packs coordinates too, as [`crate::coordinates`] finds them.
     pub all: bool,
     /// Packs the decoded values of packed arrays, too. Their new errors come on top of the old ones.
     pub repack: bool,

@@ -15,6 +15,7 @@ use serde::Serialize;
 use crate::error::{Error, Result};
 use crate::jobs::pack::PackJob;
 use crate::jobs::runner::{DryRun, Job};
+use crate::metadata::coordinates::{companions, coordinates};
 use crate::metadata::tree;
 use crate::runtime::Runtime;
 use crate::store::destination::Destination;
@@ -24,7 +25,7 @@ use crate::store::transfer::Transfer;
 use crate::text::{arrays, as_shown, with_reasons};
 
 use multiscales::pyramids;
-use properties::{coordinates, properties};
+use properties::{described, properties};
 use rules::{Rules, Treatment};
 use sets::Sets;
 
@@ -109,7 +110,8 @@ impl GroupJob {
         let shown = input.display();
         let nodes = tree::nodes_at(input)?;
         let mut warnings = rules.check_names(&nodes).with_context(|| shown.to_string())?;
-        let coordinates = coordinates(&nodes);
+        let described = described(&nodes);
+        let coordinates = coordinates(&described);
         let mut treatments = BTreeMap::new();
         for node in nodes.iter().filter(|node| node.kind == Kind::Array) {
             let properties = properties(node, &coordinates, options.from_cf, self.repack);
@@ -119,6 +121,11 @@ impl GroupJob {
         }
         let packed = treatments.iter().filter(|(_, one)| one.packs_values());
         let packed: Vec<&str> = packed.map(|(path, _)| *path).collect();
+        let companions = companions(&described);
+        let companions = packed.iter().filter_map(|path| Some((path, companions.get(*path)?)));
+        warnings.extend(companions.map(|(path, reason)| {
+            format!("{path} is packed like data, though it is {reason}; --exclude {path} keeps it as it is")
+        }));
         let named = rules.of_one_scale(&packed).with_context(|| shown.to_string())?;
         let staged = destination.map(Destination::stage).transpose()?;
         let directory = staged.as_ref().map(Staged::path);

@@ -151,8 +151,11 @@ impl<'a> Rules<'a> {
         if !self.include.is_empty() && !is_named {
             return copy("not in --include");
         }
-        if properties.is_coordinate && !is_named && !self.job.all {
-            return copy("a coordinate");
+        if let Some(reason) = &properties.coordinate
+            && !is_named
+            && !self.job.all
+        {
+            return copy(reason);
         }
         match properties.integers {
             Some(integers) if !is_named => {

@@ -11,7 +11,8 @@ use super::array::{SuggestJob, argument, check, packed_beside, suggest_for};
 use super::report::{SuggestReport, Suggestion};
 use crate::array::source::{Source, fill_check};
 use crate::error::{Error, Result, is_of_array};
-use crate::jobs::group::properties::{coordinates, properties};
+use crate::jobs::group::properties::{described, properties};
+use crate::metadata::coordinates::coordinates;
 use crate::metadata::tree;
 use crate::options::PackOptions;
 use crate::runtime::Runtime;
@@ -67,15 +68,14 @@ impl SuggestJob {
     pub fn run_group(&self, runtime: &Runtime) -> std::result::Result<SuggestGroupReport, Error> {
         check(&self.options)?;
         let nodes = tree::nodes_at(&self.input)?;
-        let coordinates = coordinates(&nodes);
+        let coordinates = coordinates(&described(&nodes));
         let arrays = tree::each_array(&nodes, None, runtime, |node| {
             let array = node.path.to_string();
             let known = properties(node, &coordinates, self.options.from_cf, false);
             let integers = known
                 .integers
                 .map(|integers| format!("{integers}: integers are kept exactly, without a bound"));
-            let coordinate = known.is_coordinate.then(|| "a coordinate".to_owned());
-            if let Some(reason) = known.unfit.or(coordinate).or(integers) {
+            if let Some(reason) = known.unfit.or(known.coordinate).or(integers) {
                 return Ok(SuggestedArray::Skipped { array, reason });
             }
             let source = Source::of_node(node, fill_check(runtime));
