@@ -3,6 +3,7 @@
 //! The comparison of plans with the reference is the one of the kernels' tests; so is the oracle.
 
 mod chain;
+mod doors;
 mod input;
 mod metadata;
 mod raw;
@@ -36,6 +37,11 @@ pub fn cast(data: &[u8]) {
 /// by step; what is encoded comes back within the bound.
 pub fn chain(data: &[u8]) {
     let _too_short = chain::check(&mut Unstructured::new(data));
+}
+
+/// A store as a stranger may send it: every job ends with an error, or with an output that opens; nothing else changes.
+pub fn doors(data: &[u8]) {
+    let _too_short = doors::check(&mut Unstructured::new(data));
 }
 
 /// Text in three parts, by its first two line breaks: data type, fill value, codecs. No panic; what is

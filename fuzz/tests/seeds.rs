@@ -24,6 +24,11 @@ fn seeds_of_chain_pass() {
 }
 
 #[test]
+fn seeds_of_doors_pass() {
+    run_all("doors", recast_fuzz::doors);
+}
+
+#[test]
 fn seeds_of_metadata_pass() {
     run_all("metadata", recast_fuzz::metadata);
 }
