@@ -546,7 +546,6 @@ fn broken_arrays_are_an_error() {
     assert!(trial.refuses(within(1.0)).len() < 2000);
     for (json, why) in [
         (&b"{\"zarr_format\": 3,\n \"shape\" [1]}"[..], "expected `:` at line 2"),
-        (b"{\"attributes\": {\"limit\": 1e400}}", "number out of range at line 1"),
         (b"{\"attributes\": {\"name\": \"\\ud800\"}}", "hex escape at line 1"),
         (b"{\"attributes\": {\"name\": \"\xff\"}}", "invalid unicode code point at line 1"),
         (b"", "EOF while parsing"),
@@ -555,6 +554,9 @@ fn broken_arrays_are_an_error() {
         let error = trial.refuses(within(1.0));
         assert!(error.contains("zarr.json is not JSON: ") && error.contains(why), "{error}");
     }
+    fs::write(&document, "{\"attributes\": {\"limit\": 1e400}}").unwrap();
+    let error = trial.refuses(within(1.0));
+    assert!(error.contains("zarr.json: \"limit\": the number 1e400 is out of range"), "{error}");
     for (data_type, fill) in [
         ("bool", json!(false)),
         ("string", json!("")),
