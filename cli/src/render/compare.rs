@@ -61,7 +61,7 @@ impl Report for GroupComparison {
             };
             (one.array().to_owned(), text)
         });
-        table.list(rows.collect());
+        table.list(&rows.collect::<Vec<_>>());
         let all = &self.total;
         let mut total = vec![format!("{} arrays compared", count(all.compared))];
         for (number, text) in [

@@ -36,7 +36,7 @@ impl Report for GroupReport {
         let failed =
             if failed > 0 { format!(", {failed} failed and copied") } else { String::new() };
         table.row("arrays", format!("{packed} packed, {copied} copied{failed}"));
-        table.list(self.arrays.iter().map(entry).collect());
+        table.list(&self.arrays.iter().map(entry).collect::<Vec<_>>());
         let before = reports(self).map(|(_, report)| report.bytes.source_stored).sum();
         let after = reports(self).map(|(_, report)| report.bytes.stored).sum();
         if after > 0 {

@@ -51,5 +51,5 @@ fn group(report: &GroupMigration, table: &mut Table) {
         }
         MigratedArray::Kept { array, reason } => (array.clone(), reason.clone()),
     });
-    table.list(rows.collect());
+    table.list(&rows.collect::<Vec<_>>());
 }

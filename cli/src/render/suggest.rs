@@ -37,7 +37,7 @@ impl Report for SuggestReport {
         let mut table = Table::default();
         what_is_known(self, &mut table);
         for suggestion in &self.suggestions {
-            table.row("command", commands(std::slice::from_ref(suggestion)).trim_end().to_owned());
+            table.row("command", commands(std::slice::from_ref(suggestion)).trim_end());
         }
         Ok(vec![with_ladder(&table, &self.ladder)?])
     }

@@ -60,7 +60,7 @@ impl Table {
     }
 
     /// Adds a row for each of several things. If a short report has no room for all, they are details.
-    pub(crate) fn list(&mut self, rows: Vec<(String, String)>) {
+    pub(crate) fn list(&mut self, rows: &[(String, String)]) {
         let is_detail = rows.len() > MOST_LISTED;
         self.0.extend(rows.iter().map(|(label, text)| Row::new(label, [text], is_detail)));
     }
@@ -106,7 +106,7 @@ mod tests {
     fn nothing_of_others_ends_a_line_or_reaches_a_terminal() {
         let mut table = Table::default();
         table.row("a\nb", "1\r2\u{1b}[2J").detail("\u{202e}", "\u{9b}");
-        table.list(vec![("x\u{7}".to_owned(), "\u{7f}".to_owned())]);
+        table.list(&[("x\u{7}".to_owned(), "\u{7f}".to_owned())]);
         let text = table.text(true);
         assert_eq!(text.lines().count(), 3, "{text}");
         assert!(!text.replace('\n', "").contains(recast_pack::text::is_hidden), "{text}");

@@ -57,6 +57,6 @@ impl Report for UnpackGroupReport {
                 (array.clone(), format!("copied: {reason}"))
             }
         });
-        table.list(rows.collect());
+        table.list(&rows.collect::<Vec<_>>());
     }
 }

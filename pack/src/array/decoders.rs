@@ -48,9 +48,9 @@ fn register_one<C: ExtensionAliasesV3 + CodecTraitsV3 + 'static>(decode: Decode)
 }
 
 fn streamed(decoder: impl Read, most: u64) -> io::Result<Option<Vec<u8>>> {
-    let mut decoded = Vec::new();
-    decoder.take(most.saturating_add(1)).read_to_end(&mut decoded)?;
-    Ok(Some(decoded))
+    let mut bytes = Vec::new();
+    decoder.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
 }
 
 /// What the frames say is taken for true only if it is no more than the limit.

@@ -304,7 +304,7 @@ impl Source {
         mut work: impl FnMut(usize, &mut [u8]) -> Result<()>,
     ) -> Result<bool> {
         let size = self.element_type.size();
-        if let Some((mut file, mut rest)) = self.plain_file(region)? {
+        if let Some((mut file, mut rest)) = self.plain_file(region) {
             let mut buffer = BUFFER.take();
             let mut first = 0;
             while rest > 0 {
@@ -327,15 +327,15 @@ impl Source {
 
     /// The file of a chunk that consists of its elements only, with its length; none if the chunk must be read
     /// through zarrs.
-    fn plain_file(&self, region: &Region) -> Result<Option<(File, usize)>> {
+    fn plain_file(&self, region: &Region) -> Option<(File, usize)> {
         let size = self.element_type.size();
         let length = region.elements() as usize * size;
         if !self.is_plain || !region.is_whole() {
-            return Ok(None);
+            return None;
         }
-        let path = self.location.file(&self.array.chunk_key(&region.chunk));
-        let Some(Ok((file, stored))) = path.as_deref().map(open_regular) else { return Ok(None) };
-        Ok((stored == length as u64).then_some((file, length)))
+        let path = self.location.file(&self.array.chunk_key(&region.chunk))?;
+        let (file, stored) = open_regular(&path).ok()?;
+        (stored == length as u64).then_some((file, length))
     }
 
     /// Names a chunk, for an error.

@@ -509,9 +509,9 @@ mod tests {
 
     /// In float32 every other time, with its rounding, and far from zero every third time.
     fn told(values: &[f64], seed: u64) -> Result<Information, String> {
-        let offset = if seed % 3 == 0 { 280.0 } else { 0.0 };
+        let offset = if seed.is_multiple_of(3) { 280.0 } else { 0.0 };
         let moved = values.iter().map(|value| value + offset);
-        let (values, unit): (Vec<f64>, f64) = if seed % 2 == 0 {
+        let (values, unit): (Vec<f64>, f64) = if seed.is_multiple_of(2) {
             (moved.map(|value| f64::from(value as f32)).collect(), f64::from(f32::EPSILON))
         } else {
             (moved.collect(), f64::EPSILON)

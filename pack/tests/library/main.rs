@@ -11,6 +11,7 @@ mod faults;
 mod goals;
 mod grids;
 mod groups;
+mod hostile;
 mod integers;
 mod later_values;
 mod library;

@@ -75,7 +75,10 @@ impl Attributes {
         }
         let is_packed = result.scale_factor.is_some() || result.add_offset.is_some();
         if !is_packed && result.missing.is_empty() && code_type == stored {
-            let ignored: String = result.warnings.iter().map(|text| format!(" ({text})")).collect();
+            let ignored = match result.warnings.as_slice() {
+                [] => String::new(),
+                warnings => format!(" ({})", warnings.join("; ")),
+            };
             bail!(
                 "none of the attributes {}{ignored}; this array is not packed by the CF conventions, so \
                  leave it as it is",

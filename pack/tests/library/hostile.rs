@@ -1,0 +1,189 @@
+//! Stores of strangers: nothing outside the output is touched, and every job ends.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::process::Command;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use recast_pack::{GroupInfo, GroupJob, Job, MigrateJob, PackJob, SuggestJob, UnpackGroupJob};
+use serde_json::json;
+use zip::CompressionMethod;
+use zip::write::SimpleFileOptions;
+
+use crate::common::{
+    Random, Sample, Trial, contents, create_group, one_thread, quarters, told, within,
+};
+
+/// Names of entries that lead out of the store, or would on another system.
+const TRAPS: [&str; 14] = [
+    "../stolen",
+    "../../stolen",
+    "../in.zarr/zarr.json",
+    "a/../../stolen",
+    "a/../zarr.json",
+    "/stolen",
+    "//stolen",
+    "a//zarr.json",
+    "./stolen",
+    "a/./stolen",
+    "..\\stolen",
+    "a\\stolen",
+    "C:\\stolen",
+    "c:/stolen",
+];
+
+/// A group of one array with chunks.
+fn group(place: &Path) {
+    create_group(place);
+    let codecs = json!([{"name": "bytes", "configuration": {"endian": "little"}},
+        {"name": "gzip", "configuration": {"level": 1}}]);
+    let sample = Sample::new("float32", &[3, 8], &[3, 4], json!(0)).with("codecs", codecs);
+    sample.write(&place.join("a"), &quarters(24));
+}
+
+/// Writes a zip file of a folder, with other entries after its own.
+fn zip(folder: &Path, place: &Path, method: CompressionMethod, others: &[(&str, &[u8])]) {
+    let mut zip = zip::ZipWriter::new(File::create(place).unwrap());
+    let options = SimpleFileOptions::default().compression_method(method);
+    for (path, bytes) in contents(folder) {
+        let name = path.strip_prefix(folder).unwrap_or(&path).to_str().unwrap().to_owned();
+        zip.start_file(name, options).unwrap();
+        zip.write_all(&bytes).unwrap();
+    }
+    for (name, bytes) in others {
+        zip.start_file(*name, options).unwrap();
+        zip.write_all(bytes).unwrap();
+    }
+    zip.finish().unwrap();
+}
+
+/// All jobs of a group, each to a new place; the outcome of each.
+fn all_jobs(input: &Path, output: &Path) -> Vec<(&'static str, Result<(), String>)> {
+    let place = |name: &str| output.join(name);
+    let pack = GroupJob::from(PackJob::new(input, place("packed"), within(0.01)));
+    let runtime = one_thread();
+    vec![
+        ("info", told(GroupInfo::read(input)).map(drop)),
+        ("pack", told(pack.run(&runtime)).map(drop)),
+        ("unpack", told(UnpackGroupJob::new(input, place("plain")).run(&runtime)).map(drop)),
+        ("migrate", told(MigrateJob::new(input, Some(place("migrated"))).run(&runtime)).map(drop)),
+        ("suggest", told(SuggestJob::new(input).run_group(&runtime)).map(drop)),
+    ]
+}
+
+#[test]
+fn no_entry_of_a_zip_file_leaves_the_output() {
+    for trap in TRAPS {
+        let trial = Trial::empty();
+        let deep = trial.place("deep");
+        fs::create_dir_all(deep.join("out")).unwrap();
+        group(&trial.input());
+        fs::write(trial.place("stolen"), "mine").unwrap();
+        let input = deep.join("in.zip");
+        zip(&trial.input(), &input, CompressionMethod::Stored, &[(trap, b"theirs")]);
+        let before = contents(trial.path());
+        for (job, outcome) in all_jobs(&input, &deep.join("out")) {
+            let error = outcome.expect_err(job);
+            assert!(error.contains("cannot be the path of a file"), "{job}, {trap}: {error}");
+        }
+        assert!(contents(trial.path()) == before, "{trap}");
+    }
+}
+
+#[test]
+fn no_name_in_consolidated_metadata_leaves_the_store() {
+    for trap in ["../secret", "/secret", "a/../../secret", "a\\b"] {
+        let trial = Trial::empty();
+        let before = contents(trial.path());
+        fs::create_dir(trial.place("out")).unwrap();
+        let storage = std::sync::Arc::new(recast_pack::storage::store::MemoryStore::new());
+        let document = json!({"zarr_format": 3, "node_type": "group", "consolidated_metadata":
+            {"kind": "inline", "must_understand": false, "metadata": {trap: {"zarr_format": 3}}}});
+        let key = recast_pack::storage::StoreKey::new("zarr.json").unwrap();
+        recast_pack::storage::WritableStorageTraits::set(
+            &*storage,
+            &key,
+            document.to_string().into_bytes().into(),
+        )
+        .unwrap();
+        let mount = recast_pack::Mount::read_only(storage, false);
+        for (job, outcome) in all_jobs(Path::new(&mount.at("")), &trial.place("out")) {
+            let error = outcome.expect_err(job);
+            assert!(error.contains("cannot be the path of a file"), "{job}, {trap}: {error}");
+        }
+        assert_eq!(contents(trial.path()), before, "{trap}");
+    }
+}
+
+/// Fails if the work takes a minute: it waits for what never comes.
+fn ends<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, outcome) = mpsc::channel();
+    thread::spawn(move || done.send(work()));
+    match outcome.recv_timeout(Duration::from_mins(1)) {
+        Ok(outcome) => outcome,
+        Err(error) => panic!("{what}: {error}"),
+    }
+}
+
+#[test]
+fn every_job_on_a_damaged_zip_file_ends() {
+    let trial = Trial::empty();
+    group(&trial.input());
+    let whole = trial.place("whole.zip");
+    let mut refused = 0;
+    for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
+        zip(&trial.input(), &whole, method, &[]);
+        let bytes = fs::read(&whole).unwrap();
+        let mut random = Random(7);
+        for _ in 0..150 {
+            let mut damaged = bytes.clone();
+            let at = random.below(damaged.len());
+            damaged[at] ^= 1 << random.below(8);
+            if random.below(8) == 0 {
+                damaged.truncate(at);
+            }
+            let damaged_at = trial.place("damaged.zip");
+            fs::write(&damaged_at, damaged).unwrap();
+            let output = trial.place("out");
+            fs::create_dir_all(&output).unwrap();
+            let to = output.clone();
+            let outcomes = ends(&format!("byte {at}"), move || all_jobs(&damaged_at, &to));
+            for (job, outcome) in outcomes {
+                if let Err(error) = outcome {
+                    assert!(!error.contains("a bug in recast"), "{job}, byte {at}: {error}");
+                    refused += 1;
+                }
+            }
+            fs::remove_dir_all(&output).unwrap();
+        }
+    }
+    assert!(refused > 300, "{refused}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_in_place_of_a_file_is_an_error_and_nobody_waits_for_it() {
+    for name in ["a/c/0/0", "a/zarr.json", "zarr.json", "in.zip"] {
+        let trial = Trial::empty();
+        group(&trial.input());
+        let is_zip = name == "in.zip";
+        let pipe = if is_zip { trial.place(name) } else { trial.input().join(name) };
+        if !is_zip {
+            fs::remove_file(&pipe).unwrap();
+        }
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let (input, output) = (if is_zip { pipe } else { trial.input() }, trial.place("out"));
+        fs::create_dir(&output).unwrap();
+        for (job, outcome) in ends(name, move || all_jobs(&input, &output)) {
+            // Information on a group reads no chunk.
+            if let Err(error) = outcome {
+                assert!(error.contains("pipe") || is_zip, "{job}, {name}: {error}");
+            } else {
+                assert!(job == "info" && name == "a/c/0/0", "{job}, {name}");
+            }
+        }
+    }
+}
