@@ -116,7 +116,10 @@ impl Remote {
 
     /// What a server sends, at no less than the least rate.
     async fn body(&self, key: &StoreKey, answer: GetResult) -> Result<Bytes, StorageError> {
-        let mut body = Vec::with_capacity((answer.range.end - answer.range.start) as usize);
+        const MOST_AT_ONCE: u64 = 16 << 20;
+        let claimed = answer.range.end.saturating_sub(answer.range.start);
+        // The server's word is not trusted with memory before the bytes have come.
+        let mut body = Vec::with_capacity(claimed.min(MOST_AT_ONCE) as usize);
         let mut parts = answer.into_stream();
         let mut is_whole = false;
         while !is_whole {
@@ -128,15 +131,16 @@ impl Remote {
                 }
                 Ok(false)
             };
-            is_whole = match tokio::time::timeout(PATIENCE, some).await {
-                Ok(result) => result.map_err(|error| self.failed(key.as_str(), &error))?,
-                Err(_) => {
-                    let (url, seconds) = (&self.url, PATIENCE.as_secs());
-                    return Err(StorageError::Other(format!(
-                        "{url}/{key}: the server sent fewer than {LEAST} bytes in {seconds} seconds; try again later"
-                    )));
-                }
+            let Ok(result) = tokio::time::timeout(PATIENCE, some).await else {
+                let (url, seconds) = (&self.url, PATIENCE.as_secs());
+                return Err(StorageError::Other(format!(
+                    "{url}/{key}: the server sent fewer than {LEAST} bytes in {seconds} seconds; try again later"
+                )));
             };
+            is_whole = result.map_err(|error| self.failed(key.as_str(), &error))?;
+            if body.len() as u64 > self.most {
+                refuse_size(&format!("{}/{key}", self.url), body.len() as u64, self.most)?;
+            }
         }
         Ok(body.into())
     }

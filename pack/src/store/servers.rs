@@ -196,6 +196,9 @@ fn shared<S: ObjectStore>(server: object_store::Result<S>) -> Result<Server> {
 /// The time after which a server that is silent has failed.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
+/// A request that took this long is not tried again, so that a server that is silent once is given up.
+const RETRIED: Duration = Duration::from_secs(19);
+
 /// A chunk may take long, but must not stall for longer than [`PATIENCE`].
 const TIMEOUTS: [(ClientConfigKey, &str); 2] =
     [(ClientConfigKey::Timeout, "1 hour"), (ClientConfigKey::ReadTimeout, "20 seconds")];
@@ -204,7 +207,7 @@ const TIMEOUTS: [(ClientConfigKey, &str); 2] =
 /// asked again.
 fn retries() -> RetryConfig {
     let backoff = BackoffConfig { max_backoff: Duration::from_secs(5), ..BackoffConfig::default() };
-    RetryConfig { backoff, max_retries: 4, retry_timeout: PATIENCE - Duration::from_secs(1) }
+    RetryConfig { backoff, max_retries: 4, retry_timeout: RETRIED }
 }
 
 /// A variable of the environment that is not empty.
