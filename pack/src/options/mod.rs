@@ -294,7 +294,8 @@ impl PackOptions {
         }
         // Bits, as text, are of the array's type, and are looked at when it is known.
         let is_infinite = |number: &&JsonScalar| {
-            number.text().parse::<f64>().is_ok_and(|number| !number.is_finite())
+            let number = number.text().trim_matches('"').parse::<f64>();
+            number.is_ok_and(|number| !number.is_finite())
         };
         for (flag, number) in [("--scale", &self.scale), ("--offset", &self.offset)] {
             if let Some(number) = number.as_ref().filter(is_infinite) {
