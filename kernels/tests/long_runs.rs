@@ -149,8 +149,9 @@ fn a_long_run_of_short_integers_equals_the_runs_of_its_pieces() {
         for plan in plans {
             let plan = plan.level(level).build().expect("a plan");
             let elements = MORE_ELEMENTS * 8 / plan.target().size();
-            let input: Vec<u8> =
-                (0..elements * plan.source().size()).map(|i| ((i * 7919) >> 5) as u8).collect();
+            let input: Vec<u8> = (0..elements * plan.source().size())
+                .map(|i| ((i as u64 * 7919) >> 5) as u8)
+                .collect();
             let whole = plan.run_to_vec(&input).expect("every code decodes");
             let length = 10_007;
             let pieces = input.chunks(length * plan.source().size());
