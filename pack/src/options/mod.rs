@@ -292,16 +292,6 @@ impl PackOptions {
                 return usage(format!("{flag} is {end}, and a finite number is needed"));
             }
         }
-        // Bits, as text, are of the array's type, and are looked at when it is known.
-        let is_infinite = |number: &&JsonScalar| {
-            let number = number.text().trim_matches('"').parse::<f64>();
-            number.is_ok_and(|number| !number.is_finite())
-        };
-        for (flag, number) in [("--scale", &self.scale), ("--offset", &self.offset)] {
-            if let Some(number) = number.as_ref().filter(is_infinite) {
-                return usage(format!("{flag} is {number}, and a finite number is needed"));
-            }
-        }
         if let Some(Err(wrong)) = self.range.as_ref().map(ValueRange::check) {
             return usage(format!("--range: {wrong}"));
         }
