@@ -180,7 +180,7 @@ impl GroupJob {
             )?);
         }
         let report = GroupReport {
-            input: shown.to_string(),
+            input: as_shown(input),
             output: as_shown(output),
             dry_run: destination.is_none(),
             warnings,
