@@ -4,7 +4,7 @@ use std::fmt;
 use std::mem;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context, bail};
 use rayon::prelude::*;
@@ -146,15 +146,22 @@ fn usual_threads() -> u16 {
     threads.map_or(1, |threads| threads.min(usize::from(MOST_THREADS)) as u16)
 }
 
-/// Starts the threads that zarrs uses, which panics where they cannot be started, and starts any number of them.
+/// Starts the threads that zarrs uses, once. zarrs panics where they cannot be started, and starts any number of them.
 pub(crate) fn start_threads() -> Result<()> {
+    static STARTED: OnceLock<()> = OnceLock::new();
+    if STARTED.get().is_some() {
+        return Ok(());
+    }
     let threads = rayon::ThreadPoolBuilder::new().num_threads(usize::from(usual_threads()));
     match threads.build_global() {
         Err(error) if std::error::Error::source(&error).is_some() => {
             Err(error).context(FEW_THREADS)
         }
         // They may run already.
-        _ => Ok(()),
+        Ok(()) | Err(_) => {
+            STARTED.get_or_init(|| ());
+            Ok(())
+        }
     }
 }
 

@@ -40,7 +40,9 @@ pub(super) fn register() {
 fn register_one<C: ExtensionAliasesV3 + CodecTraitsV3 + 'static>(decode: Decode) {
     let create = move |metadata: &MetadataV3| -> Result<Codec, PluginCreateError> {
         Ok(match C::create(metadata)? {
-            Codec::BytesToBytes(codec) => Codec::BytesToBytes(Arc::new(Limited { codec, decode })),
+            Codec::BytesToBytes(codec) => {
+                Codec::BytesToBytes(Arc::new(LimitedDecompressor { codec, decode }))
+            }
             other => other,
         })
     };
@@ -76,18 +78,18 @@ fn too_large(most: u64) -> String {
 
 /// A decompressor with a limit.
 #[derive(Debug)]
-struct Limited {
+struct LimitedDecompressor {
     codec: Arc<dyn BytesToBytesCodecTraits>,
     decode: Decode,
 }
 
-impl ExtensionName for Limited {
+impl ExtensionName for LimitedDecompressor {
     fn name(&self, version: ZarrVersion) -> Option<Cow<'static, str>> {
         self.codec.name(version)
     }
 }
 
-impl CodecTraits for Limited {
+impl CodecTraits for LimitedDecompressor {
     fn as_any(&self) -> &dyn Any {
         self.codec.as_any()
     }
@@ -109,7 +111,7 @@ impl CodecTraits for Limited {
     }
 }
 
-impl BytesToBytesCodecTraits for Limited {
+impl BytesToBytesCodecTraits for LimitedDecompressor {
     fn into_dyn(self: Arc<Self>) -> Arc<dyn BytesToBytesCodecTraits> {
         self
     }

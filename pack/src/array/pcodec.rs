@@ -25,7 +25,7 @@ use zarrs::plugin::{ExtensionAliasesV3, ExtensionName, PluginCreateError, ZarrVe
 pub(super) fn register() {
     let create = |metadata: &MetadataV3| -> Result<Codec, PluginCreateError> {
         Ok(match PcodecCodec::create(metadata)? {
-            Codec::ArrayToBytes(codec) => Codec::ArrayToBytes(Arc::new(Limited(codec))),
+            Codec::ArrayToBytes(codec) => Codec::ArrayToBytes(Arc::new(LimitedPcodec(codec))),
             other => other,
         })
     };
@@ -34,7 +34,7 @@ pub(super) fn register() {
 
 /// The codec of zarrs with a limit.
 #[derive(Debug)]
-struct Limited(Arc<dyn ArrayToBytesCodecTraits>);
+struct LimitedPcodec(Arc<dyn ArrayToBytesCodecTraits>);
 
 /// Exactly this many elements.
 fn decoded<T: Number + Pod>(bytes: &[u8], elements: usize) -> Result<Vec<u8>, CodecError> {
@@ -49,13 +49,13 @@ fn decoded<T: Number + Pod>(bytes: &[u8], elements: usize) -> Result<Vec<u8>, Co
     Ok(transmute_to_bytes_vec(decoded))
 }
 
-impl ExtensionName for Limited {
+impl ExtensionName for LimitedPcodec {
     fn name(&self, version: ZarrVersion) -> Option<Cow<'static, str>> {
         self.0.name(version)
     }
 }
 
-impl CodecTraits for Limited {
+impl CodecTraits for LimitedPcodec {
     fn as_any(&self) -> &dyn Any {
         self.0.as_any()
     }
@@ -77,7 +77,7 @@ impl CodecTraits for Limited {
     }
 }
 
-impl ArrayCodecTraits for Limited {
+impl ArrayCodecTraits for LimitedPcodec {
     fn recommended_concurrency(
         &self,
         shape: &[NonZeroU64],
@@ -87,7 +87,7 @@ impl ArrayCodecTraits for Limited {
     }
 }
 
-impl ArrayToBytesCodecTraits for Limited {
+impl ArrayToBytesCodecTraits for LimitedPcodec {
     fn into_dyn(self: Arc<Self>) -> Arc<dyn ArrayToBytesCodecTraits> {
         self
     }

@@ -23,11 +23,11 @@ pub(crate) fn parse(text: &[u8]) -> Result<Document> {
     let (mut changed, mut string, mut member) = (None, "", "");
     let mut parts = 0;
     while let Some((token, after)) = first_token(rest) {
-        let number = Number::of(token);
+        let problem = problem(token);
         match token {
             "NaN" | "Infinity" | "-Infinity" => json.extend(["\"", token, "\""]),
-            // It shows whether all else is JSON.
-            _ if number == Number::Beyond => json.push('0'),
+            // A number in its place shows whether all else is JSON.
+            _ if problem.is_some() => json.push('0'),
             _ => json.push_str(token),
         }
         if token.starts_with('"') {
@@ -45,54 +45,33 @@ pub(crate) fn parse(text: &[u8]) -> Result<Document> {
                 "it has more than {MOST_PARTS} names and values, which is too many to hold; write less into it"
             );
         }
-        changed = changed.or_else(|| (number != Number::Kept).then_some((number, token, member)));
+        changed = changed.or_else(|| Some((problem?, token, member)));
         rest = after;
     }
     let document = serde_json::from_str(&json);
-    if let Some((number, token, member)) = changed.filter(|_| document.is_ok()) {
+    if let Some((problem, token, member)) = changed.filter(|_| document.is_ok()) {
         let place = if member.is_empty() { String::new() } else { format!("{member}: ") };
-        let problem = match number {
-            Number::Beyond => "is out of range for every type; correct it, or write it as a string",
-            Number::Kept | Number::Long => {
-                "has more than 64 bits and would change; write it as a string"
-            }
-        };
         bail!("{place}the number {token} {problem}");
     }
     Ok(document)
 }
 
-/// What becomes of a token that may be a number.
-#[derive(Clone, Copy, PartialEq)]
-enum Number {
-    Kept,
-    /// An integer of more than 64 bits that is not a float64, all of whose digits may be there, or the shortest that name
-    /// it.
-    Long,
-    /// Infinite as a float64.
-    Beyond,
-}
-
-impl Number {
-    fn of(token: &str) -> Self {
-        let digits = token.strip_prefix('-').unwrap_or(token);
-        let number =
-            token.parse::<f64>().ok().filter(|_| digits.starts_with(|c: char| c.is_ascii_digit()));
-        let Some(number) = number else { return Self::Kept };
-        let is_integer = digits.bytes().all(|byte| byte.is_ascii_digit());
-        let fits = || token.parse::<i64>().is_ok() || token.parse::<u64>().is_ok();
-        if number.is_infinite() {
-            Self::Beyond
-        } else if !is_integer
-            || fits()
-            || number.to_string() == token
-            || format!("{number:.0}") == token
-        {
-            Self::Kept
-        } else {
-            Self::Long
-        }
+/// Why a number would change: it is infinite as a float64, or an integer of more than 64 bits that is not a float64, all of whose
+/// digits may be there, or the shortest that name it. `None` for any other token.
+fn problem(token: &str) -> Option<&'static str> {
+    let digits = token.strip_prefix('-').unwrap_or(token);
+    let number =
+        token.parse::<f64>().ok().filter(|_| digits.starts_with(|c: char| c.is_ascii_digit()))?;
+    if number.is_infinite() {
+        return Some("is out of range for every type; correct it, or write it as a string");
     }
+    let is_integer = digits.bytes().all(|byte| byte.is_ascii_digit());
+    let is_kept = !is_integer
+        || token.parse::<i64>().is_ok()
+        || token.parse::<u64>().is_ok()
+        || number.to_string() == token
+        || format!("{number:.0}") == token;
+    (!is_kept).then_some("has more than 64 bits and would change; write it as a string")
 }
 
 fn is_word(c: char) -> bool {

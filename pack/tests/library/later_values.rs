@@ -1,15 +1,13 @@
 //! Codecs that are chosen for values to come keep the bound for each of them, from the least to the greatest that was surveyed
 //! or promised, and not only for those that are there by chance.
 
-use std::cell::Cell;
-
 use proptest::prelude::*;
-use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use recast_pack::{Choice, PackOptions, Surveyor, choose_checked};
 use serde_json::{Map, Value, json};
 use zarr_recast::{BindOptions, Chain};
 
+use crate::cases::checked;
 use crate::common::{Random, Trial, bytes, f32s, options, relative, scalars, store, within};
 
 /// What is surveyed, and what is asked for.
@@ -259,17 +257,8 @@ impl Case {
 
 #[test]
 fn every_value_to_come_is_kept() {
-    let config = ProptestConfig { cases: 700, failure_persistence: None, ..Default::default() };
-    // The same cases in each run.
-    let mut runner =
-        TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
-    let chosen = Cell::new(0);
-    let check = |case: Case| {
-        chosen.set(chosen.get() + u32::from(case.is_kept()?));
-        Ok(())
-    };
-    runner.run(&case(), check).unwrap();
-    assert!(chosen.get() > 250, "{chosen:?}");
+    let count = checked(700, &case(), |case| case.is_kept());
+    assert!(count > 250, "{count}");
 }
 
 fn chosen<T: Copy + Into<Scalar>>(values: &[T], fill: T, options: &PackOptions) -> Choice {

@@ -1,5 +1,6 @@
 //! The tests of the library: one program, for each links zarrs and the kernels.
 
+mod cases;
 mod cf;
 mod common;
 mod compare;

@@ -1,12 +1,10 @@
 //! Whatever an array holds and whatever is asked for, an output keeps what it promises, and a refusal leaves nothing behind.
 
-use std::cell::Cell;
-
 use proptest::prelude::*;
-use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use recast_kernels::{ElementType, Rounding, Scalar};
 use serde_json::{Map, Value, json};
 
+use crate::cases::checked;
 use crate::common::{Sample, Trial, bytes, element, options, scalars};
 
 /// An array, and what is asked for.
@@ -170,15 +168,6 @@ impl Case {
 
 #[test]
 fn an_output_keeps_what_it_promises_and_a_refusal_leaves_nothing() {
-    let config = ProptestConfig { cases: 500, failure_persistence: None, ..Default::default() };
-    // The same cases in each run.
-    let mut runner =
-        TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
-    let packed = Cell::new(0);
-    let check = |case: Case| {
-        packed.set(packed.get() + u32::from(case.is_packed()?));
-        Ok(())
-    };
-    runner.run(&case(), check).unwrap();
-    assert!(packed.get() > 250, "{packed:?}");
+    let count = checked(500, &case(), |case| case.is_packed());
+    assert!(count > 250, "{count}");
 }
