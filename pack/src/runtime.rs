@@ -196,6 +196,11 @@ impl Workers {
         Ok(Self { pool, runtime: runtime.clone() })
     }
 
+    /// How the job runs.
+    pub(crate) fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
     /// Runs something inside the thread pool.
     pub(crate) fn install<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         self.pool.install(work)

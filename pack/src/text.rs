@@ -134,6 +134,20 @@ pub fn visible(text: &str) -> String {
     shown
 }
 
+/// JSON or TOML with `\uXXXX` in place of each character that [`is_hidden`] but line breaks, which stand between values only.
+#[must_use]
+pub fn escaped(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hidden(c) && c != '\n' {
+            shown.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")));
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}
+
 /// A text of others, such as an error that quotes a server, as messages and reports show it.
 #[must_use]
 pub fn shown(text: &str) -> String {

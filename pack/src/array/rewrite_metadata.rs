@@ -110,7 +110,7 @@ impl RewrittenMetadata {
             let chunk = source.region(number)?.chunk;
             let path = SafePath::new(target.chunk_key(&chunk).as_str())?;
             let key = source.array().chunk_key(&chunk);
-            transferred(source.location(), &key, directory, &path, transfer)
+            transferred(source.location(), &key, directory, &path, transfer, workers.runtime())
                 .map_err(|error| unwritten(error, &format_args!("chunk {chunk:?}")))
         };
         let total = workers.merge("chunks", source.chunks(), work, |all, one| Transferred {

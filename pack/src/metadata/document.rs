@@ -99,6 +99,12 @@ pub(crate) fn object(document: Document, name: &str) -> Result<Map<String, Value
 /// What an array of Zarr v3 must have: a member, whether a value may be it, and what that is.
 type Mandatory = (&'static str, fn(&Value) -> bool, &'static str);
 
+/// What any node of Zarr v3 must have.
+const OF_NODES: [Mandatory; 2] = [
+    ("zarr_format", |value| value == 3, "3"),
+    ("node_type", |value| value == "array" || value == "group", "\"array\" or \"group\""),
+];
+
 const MANDATORY: [Mandatory; 8] = [
     ("zarr_format", |value| value == 3, "3"),
     ("node_type", |value| value == "array", "\"array\""),
@@ -132,9 +138,21 @@ fn is_extension(value: &Value) -> bool {
 /// # Errors
 /// A member that is missing or none of what it may be.
 pub(crate) fn array_metadata(document: &Map<String, Value>) -> Result<ArrayMetadata> {
-    const WAY_OUT: &str = "correct it, or write the array again";
-    for (name, may_be, needed) in MANDATORY {
-        match document.get(name) {
+    has_members(document, &MANDATORY)?;
+    let metadata = serde_json::from_value::<ArrayMetadataV3>(document.clone().into());
+    Ok(metadata.with_context(|| format!("invalid metadata; {WAY_OUT}"))?.into())
+}
+
+/// Refuses a document that makes no node of Zarr v3, which readers would pass over or fail at.
+pub(crate) fn refuse_no_node(document: &Map<String, Value>) -> Result<()> {
+    has_members(document, &OF_NODES)
+}
+
+const WAY_OUT: &str = "correct it, or write the array again";
+
+fn has_members(document: &Map<String, Value>, members: &[Mandatory]) -> Result<()> {
+    for (name, may_be, needed) in members {
+        match document.get(*name) {
             None => bail!(
                 "the metadata have no {name}, which is {needed}; add it, or write the array again"
             ),
@@ -145,8 +163,7 @@ pub(crate) fn array_metadata(document: &Map<String, Value>) -> Result<ArrayMetad
             Some(_) => {}
         }
     }
-    let metadata = serde_json::from_value::<ArrayMetadataV3>(document.clone().into());
-    Ok(metadata.with_context(|| format!("invalid metadata; {WAY_OUT}"))?.into())
+    Ok(())
 }
 
 /// A text, of which a long one is cut.

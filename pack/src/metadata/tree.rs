@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use zarr_recast::data_type;
 
 use super::codecs::{CodecList, SHARDING};
-use super::document::{name_dimensions, object, with_members, write_document};
+use super::document::{name_dimensions, object, refuse_no_node, with_members, write_document};
 use super::v2::{document_of_v2, older_array, older_attributes};
 use crate::error::{Result, unwritten};
 use crate::runtime::Runtime;
@@ -134,7 +134,7 @@ impl Node {
         // the fill value.
         let is_chunk = || self.kind == Kind::Array && is_like_chunk(name);
         if self.location.file(&key).is_none_or(|file| file.is_file() || is_chunk()) {
-            transferred(&self.location, &key, directory, name, transfer)
+            transferred(&self.location, &key, directory, name, transfer, runtime)
                 .map_err(|error| unwritten(error, name))?;
         }
         Ok(())
@@ -234,6 +234,7 @@ pub(crate) fn node(path: SafePath, location: Location) -> Result<Node> {
         Some((_, ZARR_JSON, document)) => {
             format = Format::V3;
             let mut document = object(document, ZARR_JSON)?;
+            refuse_no_node(&document).context(ZARR_JSON)?;
             is_consolidated = document.remove(COPY).is_some_and(|copy| !copy.is_null());
             document
         }
@@ -336,7 +337,6 @@ pub(crate) fn copy_files(
     nodes: &[Node],
     destination: &Destination,
     directory: &Path,
-    transfer: Transfer,
     runtime: &Runtime,
 ) -> Result<Option<String>> {
     let files = nodes.iter().flat_map(|node| node.files.iter().map(move |file| (node, file)));
@@ -350,7 +350,7 @@ pub(crate) fn copy_files(
         }));
     }
     for (node, name) in files {
-        node.transfer(name, &node.path.inside(directory)?, transfer, runtime)
+        node.transfer(name, &node.path.inside(directory)?, Transfer::Copy, runtime)
             .with_context(|| node.location.path().display().to_string())?;
     }
     Ok(None)

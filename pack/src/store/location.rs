@@ -201,6 +201,15 @@ impl Location {
         SafePath::new(key.as_str()).ok()?.inside(self.root.as_ref()?).ok()
     }
 
+    /// Whether a link in the directory of the storage leads to the file of a key.
+    pub(crate) fn is_behind_link(&self, key: &StoreKey) -> bool {
+        let Some(mut place) = self.root.clone() else { return false };
+        key.as_str().split('/').any(|part| {
+            place.push(part);
+            place.is_symlink()
+        })
+    }
+
     /// The directory, on the filesystem.
     pub(crate) fn directory(&self) -> Option<PathBuf> {
         self.node.inside(self.root.as_ref()?).ok()

@@ -1,7 +1,7 @@
 //! Copies or links what is stored, unchanged.
 
-use std::fs::{self, File};
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
 use std::path::Path;
 
 use anyhow::Context;
@@ -12,13 +12,14 @@ use super::local::file_of;
 use super::location::Location;
 use super::names::SafePath;
 use crate::error::Result;
+use crate::runtime::Runtime;
 
 /// How a chunk gets from one array to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Transfer {
     /// As a copy.
     Copy,
-    /// As another name of the same file, if the filesystem supports it.
+    /// As another name of the same file, if the filesystem supports it. What a link leads to is copied: it belongs to others.
     Link,
 }
 
@@ -30,6 +31,9 @@ pub(crate) struct Transferred {
     pub(crate) bytes: u64,
 }
 
+/// Bytes that are copied before an interruption is noticed.
+const NOTICED_AFTER: u64 = 16 << 20;
+
 /// Transfers a key of a storage to a path in a folder, if it exists: its file, if it has one, or else its bytes.
 pub(crate) fn transferred(
     from: &Location,
@@ -37,31 +41,44 @@ pub(crate) fn transferred(
     folder: &Path,
     path: &SafePath,
     transfer: Transfer,
+    runtime: &Runtime,
 ) -> Result<Transferred> {
     let none = Transferred::default();
     let place = &path.inside(folder)?;
     let make_parent = || place.parent().map_or(Ok(()), fs::create_dir_all);
     // Two names may be one to the filesystem, which must not lose the first.
-    let make = || -> Result<File> {
-        make_parent()?;
-        Ok(File::create_new(place)?)
-    };
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
     let Some(file) = from.file(key) else {
+        let make = || -> Result<File> {
+            make_parent()?;
+            Ok(options.open(place)?)
+        };
         let copied = from.copy(key, make)?;
         return Ok(copied.map_or(none, |bytes| Transferred { copied: 1, bytes, ..none }));
     };
     // A link would lead elsewhere from its new place.
     let Some(file) = file_of(&file)? else { return Ok(none) };
     let (mut source, bytes) = open_regular(&file).with_context(|| file.display().to_string())?;
+    make_parent()?;
     // Without links, or across filesystems, copy instead.
-    if transfer == Transfer::Link {
-        make_parent()?;
-        if fs::hard_link(&file, place).is_ok() {
-            return Ok(Transferred { linked: 1, bytes, ..none });
+    if transfer == Transfer::Link
+        && !from.is_behind_link(key)
+        && fs::hard_link(&file, place).is_ok()
+    {
+        return Ok(Transferred { linked: 1, bytes, ..none });
+    }
+    // The copy belongs to the caller: it is as private as the file, and runs as nobody else.
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+        options.mode(source.metadata()?.permissions().mode() & 0o777);
+    }
+    let mut copy = options.open(place)?;
+    loop {
+        runtime.check_interrupt()?;
+        if io::copy(&mut (&mut source).take(NOTICED_AFTER), &mut copy)? < NOTICED_AFTER {
+            return Ok(Transferred { copied: 1, bytes, ..none });
         }
     }
-    let mut copy = make()?;
-    io::copy(&mut source, &mut copy)?;
-    copy.set_permissions(source.metadata()?.permissions())?;
-    Ok(Transferred { copied: 1, bytes, ..none })
 }

@@ -14,7 +14,7 @@ use zip::CompressionMethod;
 use zip::write::SimpleFileOptions;
 
 use crate::common::{
-    Random, Sample, Trial, contents, create_group, one_thread, quarters, told, within,
+    Random, Sample, Trial, contents, create_group, create_v2, one_thread, quarters, told, within,
 };
 
 /// Names of entries that lead out of the store, or would on another system.
@@ -184,6 +184,91 @@ fn a_pipe_in_place_of_a_file_is_an_error_and_nobody_waits_for_it() {
                 // Information on a group reads no chunk, and suggestions have the error in their report.
                 assert!(["info", "suggest"].contains(&job) && name == "a/c/0/0", "{job}, {name}");
             }
+        }
+    }
+}
+
+/// Files of strangers become the caller's: as private as they were, and nobody else's when they run.
+#[cfg(unix)]
+#[test]
+fn copies_are_the_callers_own_files_of_their_own() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+    let trial = Trial::empty();
+    create_v2_group(&trial.input());
+    let outside = trial.place("private");
+    fs::write(&outside, "mine").unwrap();
+    for (name, mode) in [("readme", 0o644), ("program", 0o6755), ("open", 0o666)] {
+        let file = trial.input().join(name);
+        fs::write(&file, name).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    fs::set_permissions(&outside, fs::Permissions::from_mode(0o600)).unwrap();
+    symlink("../private", trial.input().join("link")).unwrap();
+    let chunk = trial.input().join("a/0.0");
+    fs::rename(&chunk, trial.place("chunk")).unwrap();
+    symlink("../../chunk", &chunk).unwrap();
+    told(MigrateJob::new(trial.input(), Some(trial.output())).run(&one_thread())).unwrap();
+    let mode = |name: &str| {
+        let metadata = fs::metadata(trial.output().join(name)).unwrap();
+        assert_eq!(metadata.nlink(), 1, "{name} is another name of a file of INPUT, or outside");
+        metadata.permissions().mode() & 0o7777
+    };
+    assert_eq!([mode("program") & 0o7000, mode("readme") & 0o7022, mode("link")], [0, 0, 0o600]);
+    mode("open");
+    mode("a/c/0/0");
+    // What no link leads to may be shared: chunks are not written to.
+    let shared = fs::metadata(trial.output().join("a/c/0/1")).unwrap();
+    assert_eq!(shared.nlink(), 2);
+}
+
+/// A group of Zarr v2 with one array of two chunks.
+fn create_v2_group(place: &Path) {
+    create_v2(
+        &place.join("a"),
+        json!({"shape": [3, 8], "chunks": [3, 4], "dtype": "<f4", "fill_value": 0}),
+    );
+    fs::write(place.join(".zgroup"), r#"{"zarr_format": 2}"#).unwrap();
+    for chunk in ["a/0.0", "a/0.1"] {
+        fs::write(place.join(chunk), quarters(12)).unwrap();
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_is_migrated_in_place_through_a_link_that_leads_out() {
+    for link in ["linked", "deep/linked"] {
+        let trial = Trial::empty();
+        create_v2_group(&trial.input());
+        create_v2_group(&trial.place("others"));
+        let link = trial.input().join(link);
+        fs::create_dir_all(link.parent().unwrap()).unwrap();
+        std::os::unix::fs::symlink(trial.place("others").join("a"), &link).unwrap();
+        let before = contents(trial.path());
+        let error = told(MigrateJob::new(trial.input(), None).run(&one_thread())).map(drop);
+        let error = error.unwrap_err();
+        assert!(error.contains("linked") && error.contains("name an OUTPUT"), "{error}");
+        assert!(contents(trial.path()) == before, "{error}");
+    }
+}
+
+#[test]
+fn a_document_that_makes_no_node_is_an_error_that_names_the_array() {
+    for document in [
+        json!({}),
+        json!({"zarr_format": 3}),
+        json!({"node_type": "array"}),
+        json!({"zarr_format": 3, "node_type": "xx"}),
+        json!({"zarr_format": 99, "node_type": "group"}),
+    ] {
+        let trial = Trial::empty();
+        group(&trial.input());
+        fs::write(trial.input().join("a/zarr.json"), document.to_string()).unwrap();
+        fs::create_dir(trial.place("out")).unwrap();
+        for (job, outcome) in all_jobs(&trial.input(), &trial.place("out")) {
+            let error = outcome.expect_err(job);
+            let is_named = error.contains("a: zarr.json: ");
+            let member = error.contains("zarr_format") || error.contains("node_type");
+            assert!(is_named && member, "{job}, {document}: {error}");
         }
     }
 }

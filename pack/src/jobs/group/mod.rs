@@ -144,7 +144,7 @@ impl GroupJob {
             let array = node.path.to_string();
             let copy = || -> Result<()> {
                 let Some(directory) = directory else { return Ok(()) };
-                let copied = node.copy(&directory.join(&array), Transfer::Copy, runtime);
+                let copied = node.copy(&node.path.inside(directory)?, Transfer::Copy, runtime);
                 copied.with_context(|| format!("{shown}: {array}"))
             };
             let treatment = treatments.remove(array.as_str());
@@ -171,13 +171,7 @@ impl GroupJob {
             bail!("{shown}: a group in which none of {arrays} {is} packed: {reasons}");
         }
         if let Some((destination, directory)) = destination.zip(directory) {
-            warnings.extend(tree::copy_files(
-                &nodes,
-                destination,
-                directory,
-                Transfer::Copy,
-                runtime,
-            )?);
+            warnings.extend(tree::copy_files(&nodes, destination, directory, runtime)?);
         }
         let report = GroupReport {
             input: as_shown(input),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -139,7 +139,7 @@ pub(super) fn write(
     if nodes.iter().all(Node::is_v3) && !has_new {
         return Err(nothing(job, done.len()));
     }
-    let warning = tree::copy_files(nodes, destination, directory, transfer, runtime)?;
+    let warning = tree::copy_files(nodes, destination, directory, runtime)?;
     let warnings = warning.into_iter().collect();
     Ok(GroupMigration { warnings, ..GroupMigration::new(job, done) })
 }
@@ -150,6 +150,17 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigra
     let shown = || job.input.display().to_string();
     let root = nodes.first().context("no group here").with_context(shown)?;
     let root = in_place::folder(&root.location).with_context(shown)?;
+    let real = root.canonicalize().with_context(shown)?;
+    for node in nodes {
+        let place = node.path.inside(&root)?;
+        if !place.canonicalize().is_ok_and(|place| place.starts_with(&real)) {
+            bail!(
+                "{}: a link leads out of INPUT, and --in-place writes to INPUT only; name an OUTPUT, or migrate what the \
+                 link leads to by itself",
+                place.display()
+            );
+        }
+    }
 
     let planned = while_unchanged(&[&job.input], || {
         tree::each_array(nodes, None, runtime, |node| {

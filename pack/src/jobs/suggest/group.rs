@@ -16,7 +16,7 @@ use crate::metadata::coordinates::coordinates;
 use crate::metadata::tree;
 use crate::options::PackOptions;
 use crate::runtime::Runtime;
-use crate::text::{arrays, as_shown, bytes, with_reasons};
+use crate::text::{arrays, as_shown, bytes, escaped, with_reasons};
 
 /// The suggestions for a group.
 #[derive(Clone, Debug, Serialize)]
@@ -123,7 +123,7 @@ impl SuggestGroupReport {
     /// # Errors
     /// Options that cannot be written as TOML.
     pub fn to_toml(&self) -> std::result::Result<String, Error> {
-        Ok(self.written()?)
+        Ok(escaped(&self.written()?))
     }
 
     fn written(&self) -> Result<String> {

@@ -109,8 +109,7 @@ impl Job for UnpackGroupJob {
         if self.to_cf {
             refuse_if_none(&arrays).with_context(|| input.display().to_string())?;
         }
-        let warning =
-            tree::copy_files(&nodes, destination, staged.path(), Transfer::Copy, runtime)?;
+        let warning = tree::copy_files(&nodes, destination, staged.path(), runtime)?;
         let warnings = warning.into_iter().collect();
         let (input, output) = (as_shown(input), as_shown(output));
         Ok((UnpackGroupReport { input, output, warnings, arrays }, staged))
