@@ -38,7 +38,8 @@ where
     J::Report: Report + Serialize,
 {
     let runtime = arguments.common.runtime(arguments.show)?;
-    refuse_page_inside(arguments)?;
+    let places = [("INPUT", &arguments.input), ("OUTPUT", &arguments.output)];
+    refuse_inside("--report", arguments.report.as_deref(), &places)?;
     let mut place = PagePlace::of(arguments.report.as_deref(), arguments.common.overwrite)?;
     if arguments.dry_run {
         return print(&job.dry_run(&runtime)?, arguments.show);
@@ -55,12 +56,12 @@ where
     print(&report, arguments.show)
 }
 
-/// Refuses a page at, in or around INPUT or OUTPUT, which the one or the other would then lack.
-fn refuse_page_inside(arguments: &Pack) -> Result<()> {
-    let Some(page) = arguments.report.as_deref().and_then(real) else { return Ok(()) };
-    for (place, name) in [(&arguments.input, "INPUT"), (&arguments.output, "OUTPUT")] {
-        if real(place).is_some_and(|place| page.starts_with(place)) {
-            let text = format!("--report {} lies in {name}; name a file beside it", page.display());
+/// Refuses a file at or in one of the arrays and groups of a command, which it would damage.
+fn refuse_inside(flag: &str, file: Option<&Path>, places: &[(&str, &PathBuf)]) -> Result<()> {
+    let Some(file) = file.and_then(real) else { return Ok(()) };
+    for (name, place) in places {
+        if real(place).is_some_and(|place| file.starts_with(place)) {
+            let text = format!("{flag} {} lies in {name}; name a file beside it", file.display());
             return Err(UsageError(text).into());
         }
     }
@@ -78,6 +79,8 @@ fn rules(arguments: &Pack) -> Result<Vec<ArrayRule>> {
 pub(crate) fn suggest(arguments: &Suggest) -> Result<()> {
     let Suggest { input, write, report: page, overwrite, show, .. } = arguments;
     let (runtime, options) = (arguments.resources.runtime(*show)?, arguments.options());
+    refuse_inside("--report", page.as_deref(), &[("INPUT", input)])?;
+    refuse_inside("--write", write.as_deref(), &[("INPUT", input)])?;
     let place = PagePlace::of(page.as_deref(), *overwrite)?;
     let title = format!("Bounds for {}", as_shown(input));
     let job = SuggestJob { options, config: write.clone(), ..SuggestJob::new(input) };
@@ -152,6 +155,7 @@ pub(crate) fn compare(arguments: &Compare) -> Result<()> {
 /// Compares two arrays or groups, and writes the page of `--report`.
 fn compare_within(tolerance: Option<AllClose>, arguments: &Compare) -> Result<()> {
     let Compare { a, b, show, report, overwrite, resources } = arguments;
+    refuse_inside("--report", report.as_deref(), &[("A", a), ("B", b)])?;
     let place = PagePlace::of(report.as_deref(), *overwrite)?;
     let charts = place.is_some();
     let runtime = resources.runtime(*show)?;

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
-use recast_pack::text::{bytes, count, measured};
+use recast_pack::text::{bytes, count, measured, visible};
 use recast_pack::{CellMap, Charts, Grid, Histogram, Labels};
 
 /// A plot, and what it shows.
@@ -32,7 +32,8 @@ const INK: RGBColor = RGBColor(0x2f, 0x7f, 0xc1);
 /// All plots of some charts: the data before and after and the errors as maps, then histograms.
 pub(super) fn figures(charts: &Charts) -> Result<Vec<Figure>> {
     let Charts { labels, grid, before, after, largest_errors, .. } = charts;
-    let units = labels.units.as_ref().map(|units| format!(" ({units})")).unwrap_or_default();
+    let units =
+        labels.units.as_ref().map(|units| visible(&format!(" ({units})"))).unwrap_or_default();
     let over = over(labels, grid);
     let cut = cut(labels, grid);
     let value = format!("value{units}");
@@ -64,7 +65,7 @@ fn ends(numbers: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
 /// A dimension by its name, or else its number.
 fn dimension(labels: &Labels, number: usize) -> String {
     let name = labels.dimensions.get(number).and_then(Option::as_ref);
-    name.cloned().unwrap_or_else(|| format!("dimension {number}"))
+    name.map_or_else(|| format!("dimension {number}"), |name| visible(name))
 }
 
 /// The dimensions of a map.

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use anyhow::{Context, Result, bail};
 use recast_pack::Charts;
-use recast_pack::text::{is_hidden, without_secrets};
+use recast_pack::text::{escaped, without_secrets};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -91,16 +91,7 @@ pub(crate) fn print(report: &(impl Report + Serialize), show: Show) -> Result<()
 
 /// JSON in lines, in which characters that a terminal would obey are escapes, and URLs are without secrets.
 fn json(value: &impl Serialize) -> Result<String> {
-    let text = serde_json::to_string_pretty(value)?;
-    let mut shown = String::with_capacity(text.len());
-    for c in without_secrets(&text).chars() {
-        if is_hidden(c) && c != '\n' {
-            shown.extend(c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")));
-        } else {
-            shown.push(c);
-        }
-    }
-    Ok(shown)
+    Ok(escaped(&without_secrets(&serde_json::to_string_pretty(value)?)))
 }
 
 /// Codecs as a member of zarr.json.

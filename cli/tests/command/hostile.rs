@@ -372,3 +372,54 @@ fn an_output_that_is_synced_is_the_same() {
     recast(&["pack", &input, &output, "-e", "1", "--overwrite", "--sync"]).succeeds();
     assert_eq!(contents(&trial.output()), before);
 }
+
+#[test]
+fn no_file_for_people_is_written_into_what_is_read() {
+    let trial = Trial::empty();
+    for name in ["in.zarr", "b"] {
+        create_group(&trial.place(name));
+        let sample = Sample::new("float32", &[500], &[500], json!("NaN"));
+        sample.write(&trial.place(name).join("t"), &bytes(&kelvin(500)));
+    }
+    let before = contents(trial.path());
+    let [a, b] = [path(&trial.input()), path(&trial.place("b"))];
+    for file in ["zarr.json", "t/c/0", "t/zarr.json", "new.html"] {
+        let [in_a, in_b] = [trial.input(), trial.place("b")].map(|place| path(&place.join(file)));
+        for arguments in [
+            ["suggest", &a, "--write", &in_a, "--overwrite"].as_slice(),
+            &["suggest", &a, "--report", &in_a, "--overwrite"],
+            &["verify", &a, &b, "--report", &in_a, "--overwrite"],
+            &["compare", &a, &b, "--report", &in_b, "--overwrite"],
+        ] {
+            let error = recast(arguments).fails(2);
+            assert!(error.contains("name a file beside it"), "{error}");
+        }
+    }
+    assert!(contents(trial.path()) == before);
+}
+
+/// What a page and a configuration show of others is escaped, too.
+#[test]
+fn pages_and_configurations_have_no_hidden_characters() {
+    let trial = Trial::empty();
+    create_group(&trial.input());
+    let trap = "K\u{202e}\u{1b}]0;x\u{7}\u{7f}\u{9b}";
+    let sample = Sample::new("float32", &[500], &[500], json!("NaN"))
+        .with("attributes", json!({"units": trap}))
+        .with("dimension_names", json!([format!("{trap} along")]));
+    sample.write(&trial.input().join(trap), &bytes(&kelvin(500)));
+    let [input, page, toml] =
+        [trial.input(), trial.place("page.html"), trial.place("recast.toml")].map(|p| path(&p));
+    let output = path(&trial.output());
+    recast(&["suggest", &input, "--write", &toml]).succeeds();
+    recast(&["pack", &input, &output, "-e", "0.01", "--report", &page]).succeeds();
+    for file in [&page, &toml] {
+        let text = fs::read_to_string(file).unwrap();
+        let hidden = text.chars().find(|&c| recast_pack::text::is_hidden(c) && c != '\n');
+        assert_eq!(hidden, None, "{file}");
+    }
+    // The name in it is still that of the array.
+    let configured = path(&trial.place("configured"));
+    let report = recast(&["pack", &input, &configured, "--config", &toml, "--json"]).reports();
+    assert_eq!(report["arrays"][0]["action"], "packed", "{report}");
+}
