@@ -198,7 +198,7 @@ impl Location {
 
     /// The file of a key, on the filesystem.
     pub(crate) fn file(&self, key: &StoreKey) -> Option<PathBuf> {
-        SafePath::new(key.as_str()).ok()?.inside(self.root.as_ref()?).ok()
+        Some(self.root.as_ref()?.join(&*SafePath::new(key.as_str()).ok()?))
     }
 
     /// Whether a link in the directory of the storage leads to the file of a key.
