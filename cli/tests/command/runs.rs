@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::Child;
 
 use crate::common::{
-    Sample, Trial, contents, little_endian, names, path, quarters, quarters_as, recast, weather,
+    Sample, Trial, contents, holds_something, little_endian, names, path, quarters, quarters_as,
+    recast, weather,
 };
 use serde_json::json;
 
@@ -63,7 +64,8 @@ fn killed(trial: &Trial, arguments: &[&str]) -> String {
     let mut child = recast(arguments).start();
     let left = loop {
         let left = names(trial.path()).into_iter().find(|name| !before.contains(name));
-        if let Some(left) = left {
+        // Whether the folder can be written to is tried before, with an empty directory that goes away again.
+        if let Some(left) = left.filter(|left| holds_something(&trial.place(left))) {
             break left;
         }
         assert!(child.try_wait().unwrap().is_none(), "{arguments:?} has ended");
@@ -80,21 +82,24 @@ fn killed(trial: &Trial, arguments: &[&str]) -> String {
 fn what_killed_runs_left_is_removed_by_any_later_run_in_that_folder() {
     let trial = Trial::empty();
     array(&trial.place("small.zarr"));
-    let endless = |name: &str, more: serde_json::Value| {
+    let endless = |name: &str, more: serde_json::Value, first: &[u8]| {
         let mut sample = Sample::new("float32", &[90_000_000], &[1], json!(1.5));
         for (member, value) in more.as_object().unwrap() {
             sample = sample.with(member, value.clone());
         }
         sample.create(&trial.place(name));
+        // A run writes the first chunk at once, and no other: they are the fill value.
+        fs::create_dir(trial.place(name).join("c")).unwrap();
+        fs::write(trial.place(name).join("c/0"), first).unwrap();
     };
-    endless("in.zarr", json!({}));
+    endless("in.zarr", json!({}), &[0; 4]);
     let cast = json!([
         {"name": "cast_value", "configuration": {"data_type": "int16", "rounding": "towards-zero",
             "out_of_range": "clamp"}},
         little_endian(),
     ]);
-    endless("packed.zarr", json!({"codecs": cast, "fill_value": 1.0}));
-    endless("old.zarr", json!({"codecs": [quarters_as("<i2"), little_endian()]}));
+    endless("packed.zarr", json!({"codecs": cast, "fill_value": 1.0}), &[0; 2]);
+    endless("old.zarr", json!({"codecs": [quarters_as("<i2"), little_endian()]}), &[0; 2]);
     let place = |name: &str| path(&trial.place(name));
     let before = names(trial.path());
     for (command, input, more) in [

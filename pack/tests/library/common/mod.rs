@@ -415,6 +415,11 @@ pub(crate) fn names(folder: &Path) -> Vec<String> {
     names
 }
 
+/// Whether a directory is there and has an entry.
+pub(crate) fn holds_something(folder: &Path) -> bool {
+    fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
+}
+
 /// The repository, for what other folders of it have.
 pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
