@@ -360,6 +360,9 @@ pub(crate) struct Common {
     /// Waits until the disk has OUTPUT before OUTPUT replaces anything, so that a power cut leaves it or what was there.
     #[arg(long)]
     pub(crate) sync: bool,
+    /// Refuses INPUT if a link in it leads out of it. Otherwise such links are followed, and the report names them.
+    #[arg(long)]
+    pub(crate) no_outside_links: bool,
     #[command(flatten)]
     pub(crate) resources: Resources,
 }
@@ -367,7 +370,8 @@ pub(crate) struct Common {
 impl Common {
     /// How the job runs.
     pub(crate) fn runtime(&self, show: Show) -> Result<Runtime> {
-        Ok(Runtime { sync: self.sync, ..self.resources.runtime(show)? })
+        let Self { sync, no_outside_links, .. } = *self;
+        Ok(Runtime { sync, no_outside_links, ..self.resources.runtime(show)? })
     }
 }
 

@@ -92,6 +92,7 @@ pub use scan::charts::{CellMap, Charts, Grid, Histogram, Labels};
 pub use scan::lattice::Lattice;
 pub use scan::survey::Survey;
 pub use scan::surveyor::Surveyor;
+pub use store::links::{LinkedFolder, OutsideLink, OutsideLinks};
 pub use store::location::{array_in, is_group};
 pub use store::mount::{Mount, Visibility};
 pub use store::staged_file::StagedFile;

@@ -22,6 +22,8 @@ pub struct Runtime {
     pub max_memory: Option<u64>,
     /// Reads arrays even if their fill value does not survive the codecs; zarr-python writes such arrays.
     pub accept_fill_value: bool,
+    /// Refuses an input if a link in it leads out of it; else the reports of jobs that write name such links.
+    pub no_outside_links: bool,
     /// Waits until a disk has an output before the output replaces anything, so that no power cut loses both.
     pub sync: bool,
     /// Gets the progress of a job.
@@ -64,6 +66,7 @@ impl fmt::Debug for Runtime {
             .field("threads", &self.threads)
             .field("max_memory", &self.max_memory)
             .field("accept_fill_value", &self.accept_fill_value)
+            .field("no_outside_links", &self.no_outside_links)
             .field("sync", &self.sync)
             .finish_non_exhaustive()
     }
@@ -189,6 +192,27 @@ impl Workers {
                 threads = Some(chunk?.map_or(Ok(1), |chunk| affordable(most, threads, &chunk))?);
             }
         }
+        Self::with_threads(runtime, threads)
+    }
+
+    /// As [`Self::new`], with at most as many threads as can each hold a file in the allowed memory; with the name and the
+    /// bytes of the largest.
+    pub(crate) fn holding(runtime: &Runtime, name: &str, size: u64) -> Result<Self> {
+        let mut threads = runtime.threads;
+        if let Some(most) = runtime.max_memory {
+            if size > most {
+                let (size, most) = (bytes(size as f64), bytes(most as f64));
+                bail!(
+                    "{name} has {size} and is uploaded as a whole, more than --max-memory {most}; allow more, or write \
+                     to a directory"
+                );
+            }
+            threads = Some(at_most(most / size.max(1), threads));
+        }
+        Self::with_threads(runtime, threads)
+    }
+
+    fn with_threads(runtime: &Runtime, threads: Option<u16>) -> Result<Self> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(usize::from(threads.unwrap_or_else(usual_threads)))
             .build()
@@ -300,7 +324,6 @@ const COPIES: u64 = 4;
 
 /// The number of threads for which there is enough memory.
 fn affordable(most: u64, threads: Option<u16>, chunk: &ChunkMemory) -> Result<u16> {
-    let threads = u64::from(threads.unwrap_or_else(usual_threads));
     let needed = COPIES * chunk.decoded.max(1);
     if needed > most {
         bail!(
@@ -312,5 +335,10 @@ fn affordable(most: u64, threads: Option<u16>, chunk: &ChunkMemory) -> Result<u1
             bytes(most as f64)
         );
     }
-    Ok((most / needed).min(threads) as u16)
+    Ok(at_most(most / needed, threads))
+}
+
+/// As many threads as are asked for, or fewer.
+fn at_most(most: u64, threads: Option<u16>) -> u16 {
+    u64::from(threads.unwrap_or_else(usual_threads)).min(most) as u16
 }

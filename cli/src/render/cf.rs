@@ -4,6 +4,7 @@ use recast_kernels::ElementType;
 use recast_pack::text::{bytes, count};
 use recast_pack::{Charts, FromCfReport, ToCfReport};
 
+use super::links::outside_links;
 use super::readers;
 use super::report::{Report, member};
 use super::table::Table;
@@ -71,6 +72,7 @@ impl Report for FromCfReport {
                 table.detail("warning", warning);
             }
         }
+        outside_links(&self.outside_links, table);
     }
 
     fn to_copy(&self) -> Option<String> {
@@ -105,5 +107,6 @@ impl Report for ToCfReport {
             );
         }
         table.row("chunks", format!("{} copied as they are", count(self.chunks)));
+        outside_links(&self.outside_links, table);
     }
 }

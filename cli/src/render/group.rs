@@ -4,6 +4,7 @@ use recast_pack::text::{count, measured, visible};
 use recast_pack::{ArrayReport, GroupEntry, GroupReport, PackReport};
 
 use super::counts::stored;
+use super::links::outside_links;
 use super::pack::clamping;
 use super::report::Report;
 use super::table::Table;
@@ -25,6 +26,7 @@ impl Report for GroupReport {
         for warning in &self.warnings {
             table.row("warning", warning);
         }
+        outside_links(&self.outside_links, table);
         let (mut packed, mut copied, mut failed) = (0, 0, 0);
         for entry in &self.arrays {
             match entry {

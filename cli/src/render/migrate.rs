@@ -3,6 +3,7 @@
 use recast_pack::{ArrayMigration, GroupMigration, MigrateReport, MigratedArray};
 use serde_json::Value;
 
+use super::links::outside_links;
 use super::report::Report;
 use super::table::Table;
 
@@ -33,6 +34,7 @@ fn array(report: &ArrayMigration, table: &mut Table) {
     if let Some(hint) = &report.hint {
         table.row("hint", hint);
     }
+    outside_links(&report.outside_links, table);
 }
 
 fn group(report: &GroupMigration, table: &mut Table) {
@@ -42,6 +44,7 @@ fn group(report: &GroupMigration, table: &mut Table) {
     for warning in &report.warnings {
         table.row("warning", warning);
     }
+    outside_links(&report.outside_links, table);
     table.row("arrays", format!("{migrated} migrated, {} kept", report.arrays.len() - migrated));
     let rows = report.arrays.iter().map(|one| match one {
         MigratedArray::Migrated { array, report } => {

@@ -6,6 +6,7 @@ mod counts;
 mod errors;
 mod group;
 mod info;
+mod links;
 mod migrate;
 mod pack;
 pub(crate) mod page;

@@ -6,6 +6,7 @@ use recast_pack::{Charts, Compressor, PackOptions, PackReport, Reader, Suspect};
 
 use super::counts::{self, elements};
 use super::errors;
+use super::links::outside_links;
 use super::readers;
 use super::report::{Report, member};
 use super::table::Table;
@@ -16,6 +17,7 @@ impl Report for PackReport {
         rows_of_counts(self, table);
         rows_of_errors(self, table);
         rows_of_sizes(self, table);
+        outside_links(&self.outside_links, table);
         let rate = bytes(self.bytes.source as f64 / self.seconds.max(1e-9));
         table.detail("time", format!("{:.2} s, {rate}/s", self.seconds));
         match self.readers {

@@ -4,6 +4,7 @@ use recast_pack::text::count;
 use recast_pack::{UnpackGroupReport, UnpackReport, UnpackedArray};
 
 use super::counts::stored;
+use super::links::outside_links;
 use super::report::Report;
 use super::table::Table;
 
@@ -13,6 +14,7 @@ impl Report for UnpackReport {
         table.row("shape", format!("{:?}", self.shape));
         table.row("type", self.data_type.to_string());
         table.row("stored", stored(self.source_stored, self.stored));
+        outside_links(&self.outside_links, table);
     }
 }
 
@@ -24,6 +26,7 @@ impl Report for UnpackGroupReport {
         for warning in &self.warnings {
             table.row("warning", warning);
         }
+        outside_links(&self.outside_links, table);
         table.row("arrays", format!("{} unpacked, {copied} copied", self.arrays.len() - copied));
         for one in &self.arrays {
             match one {

@@ -423,3 +423,37 @@ fn pages_and_configurations_have_no_hidden_characters() {
     let report = recast(&["pack", &input, &configured, "--config", &toml, "--json"]).reports();
     assert_eq!(report["arrays"][0]["action"], "packed", "{report}");
 }
+
+#[test]
+fn links_out_of_the_input_are_in_the_report_and_a_flag_refuses_them() {
+    let trial = array();
+    let [input, output] = trial.places();
+    let private = trial.place("private");
+    fs::create_dir(&private).unwrap();
+    for chunk in 0..5 {
+        let chunk = trial.input().join(format!("c/{chunk}"));
+        let target = private.join(chunk.file_name().unwrap());
+        fs::rename(&chunk, &target).unwrap();
+        symlink(&target, &chunk).unwrap();
+    }
+    let real = path(&private.canonicalize().unwrap());
+    let pack = ["pack", "-e", "1", "--overwrite", &input, &output];
+    let text = String::from_utf8(recast(&pack).succeeds()).unwrap();
+    for part in [
+        "links",
+        "5 out of INPUT; what they lead to was read",
+        &format!("5 to {real}: c/0 -> {real}/0, c/1 -> {real}/1, c/2 -> {real}/2, …"),
+    ] {
+        assert!(text.contains(part), "{text}");
+    }
+    let report = recast(&[&pack[..], &["--json"]].concat()).reports();
+    assert_eq!(report["outside_links"]["folders"][0]["count"], 5, "{report}");
+    let before = contents(trial.path());
+    for command in [&pack[..], &["unpack", "--overwrite", &input, &output]] {
+        let error = recast(&[command, &["--no-outside-links"]].concat()).fails(1);
+        let expected =
+            format!("{input}/c/0: a link to {real}/0, which is outside of INPUT (4 more lead out)");
+        assert!(error.contains(&expected), "{error}");
+    }
+    assert!(contents(trial.path()) == before);
+}

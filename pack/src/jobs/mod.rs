@@ -11,3 +11,34 @@ pub(crate) mod pack;
 pub(crate) mod runner;
 pub(crate) mod suggest;
 pub(crate) mod unpack;
+
+use crate::store::links::OutsideLinks;
+
+/// Gives a job's reports the links that lead out of its input.
+macro_rules! have_outside_links {
+    ($($report:ty),*) => {
+        $(impl AsMut<OutsideLinks> for $report {
+            fn as_mut(&mut self) -> &mut OutsideLinks {
+                &mut self.outside_links
+            }
+        })*
+    };
+}
+
+have_outside_links!(
+    cf::FromCfReport,
+    cf::ToCfReport,
+    group::GroupReport,
+    pack::PackReport,
+    unpack::UnpackGroupReport,
+    unpack::UnpackReport
+);
+
+impl AsMut<OutsideLinks> for migrate::MigrateReport {
+    fn as_mut(&mut self) -> &mut OutsideLinks {
+        match self {
+            Self::Array(report) => &mut report.outside_links,
+            Self::Group(report) => &mut report.outside_links,
+        }
+    }
+}

@@ -6,6 +6,7 @@ use std::path::Path;
 use crate::error::{Error, Result};
 use crate::runtime::Runtime;
 use crate::store::destination::Destination;
+use crate::store::links::OutsideLinks;
 use crate::store::staging::Staged;
 use crate::store::unchanged::while_unchanged;
 
@@ -38,7 +39,7 @@ impl<R> Pending<R> {
 /// A job that writes an array or a group. All run the same way.
 pub trait Job {
     /// Its report.
-    type Report;
+    type Report: AsMut<OutsideLinks>;
 
     /// The input, the output, and whether an array or a group at the output is replaced.
     fn places(&self) -> (&Path, &Path, bool);
@@ -74,11 +75,20 @@ pub trait Job {
 
 /// A job that can also say what it would write.
 pub trait DryRun: Job {
+    /// Reads the input for the report.
+    #[doc(hidden)]
+    fn dry_report(&self, runtime: &Runtime) -> Result<Self::Report>;
+
     /// As [`Self::dry_run`], whatever is at the output.
     ///
     /// # Errors
     /// As [`Job::run`], as far as the sample and the input show them.
-    fn preview(&self, runtime: &Runtime) -> std::result::Result<Self::Report, Error>;
+    fn preview(&self, runtime: &Runtime) -> std::result::Result<Self::Report, Error> {
+        let links = outside_links(self.places().0, runtime)?;
+        let mut report = self.dry_report(runtime)?;
+        *report.as_mut() = links;
+        Ok(report)
+    }
 
     /// Writes nothing, and reports what the job would do. Sizes and errors of packed values are estimated from a
     /// sample of the chunks.
@@ -98,7 +108,16 @@ pub(crate) fn run_inside<J: Job>(job: &J, place: &Path, runtime: &Runtime) -> Re
 
 fn destination<J: Job + ?Sized>(job: &J, runtime: &Runtime) -> Result<Destination> {
     let (input, output, overwrite) = job.places();
-    Destination::new(input, output, overwrite, runtime)
+    let destination = Destination::new(input, output, overwrite, runtime)?;
+    destination.outside_links().refuse_unwanted(input, runtime)?;
+    Ok(destination)
+}
+
+/// The links that lead out of an input, which may have some.
+pub(crate) fn outside_links(input: &Path, runtime: &Runtime) -> Result<OutsideLinks> {
+    let links = OutsideLinks::of(input, |_| Ok(()))?;
+    links.refuse_unwanted(input, runtime)?;
+    Ok(links)
 }
 
 fn pending<J: Job + ?Sized>(
@@ -106,6 +125,7 @@ fn pending<J: Job + ?Sized>(
     destination: Destination,
     runtime: &Runtime,
 ) -> Result<Pending<J::Report>> {
-    let (report, staged) = job.write(&destination, runtime)?;
+    let (mut report, staged) = job.write(&destination, runtime)?;
+    report.as_mut().clone_from(destination.outside_links());
     Ok(Pending { report, destination, staged })
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
-use super::local::visit_below;
+use super::links::OutsideLinks;
 use super::location::{
     EXISTS, Kind, OUTSIDE, archive, folder_of, kind, refuse_outdated_copy, refuse_overlap, url,
 };
@@ -23,6 +23,7 @@ pub struct Destination {
     /// As errors show it; of a directory, without links above it.
     place: PathBuf,
     target: Target,
+    outside_links: OutsideLinks,
 }
 
 #[derive(Debug)]
@@ -58,19 +59,14 @@ impl Destination {
         let place = real_place(output)?;
         // A zip file lies in the directories that its path begins with.
         let file = archive(input).map(|(archive, _)| archive);
+        let output = place.canonicalize().unwrap_or_else(|_| place.clone());
         if let Ok(input) = file.as_deref().unwrap_or(input).canonicalize() {
-            let output = place.canonicalize().unwrap_or_else(|_| place.clone());
             refuse_overlap(&input, &output)?;
-            visit_below(&input, |path, _, kind| {
-                if !kind.is_symlink() {
-                    return Ok(());
-                }
-                // Readers tell of a link to nothing.
-                let Ok(real) = path.canonicalize() else { return Ok(()) };
-                refuse_overlap(&real, &output)
-                    .with_context(|| format!("INPUT has a link to {}", real.display()))
-            })?;
         }
+        let outside_links = OutsideLinks::of(input, |target| {
+            refuse_overlap(target, &output)
+                .with_context(|| format!("INPUT has a link to {}", target.display()))
+        })?;
         if is_there(&place)? {
             if !overwrite {
                 bail!(EXISTS);
@@ -78,7 +74,8 @@ impl Destination {
             refuse_other(&place, kind(input))?;
         }
         refuse_outdated_copy(&place, OUTSIDE)?;
-        let destination = Self { place, target: Target::Directory { overwrite, sync } };
+        let target = Target::Directory { overwrite, sync };
+        let destination = Self { place, target, outside_links };
         // A folder that cannot be written to is an error before all of INPUT is read.
         destination.stage()?;
         Ok(destination)
@@ -87,13 +84,20 @@ impl Destination {
     /// A directory where nothing is, and to which nothing leads that is read.
     pub(crate) fn free(path: &Path) -> Result<Self> {
         let place = real_place(path).with_context(|| path.display().to_string())?;
-        Ok(Self { place, target: Target::Directory { overwrite: false, sync: false } })
+        let target = Target::Directory { overwrite: false, sync: false };
+        Ok(Self { place, target, outside_links: OutsideLinks::default() })
     }
 
     /// A place at a URL.
     fn remote(input: &Path, url: &str, overwrite: bool, runtime: &Runtime) -> Result<Self> {
         let upload = Upload::new(input, url, overwrite, runtime)?;
-        Ok(Self { place: url.trim_end_matches('/').into(), target: Target::Url(upload) })
+        let (place, target) = (url.trim_end_matches('/').into(), Target::Url(upload));
+        Ok(Self { place, target, outside_links: OutsideLinks::of(input, |_| Ok(()))? })
+    }
+
+    /// The links that lead out of the input.
+    pub(crate) fn outside_links(&self) -> &OutsideLinks {
+        &self.outside_links
     }
 
     /// Whether it takes files that are no part of an array or a group.

@@ -1,7 +1,7 @@
 //! Where arrays and groups are.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use anyhow::{Context, anyhow, bail};
 use serde_json::Value;
 use zarrs::array::{Array, ArrayMetadata, ArraySubset};
+use zarrs::storage::byte_range::ByteRange;
 use zarrs::storage::{ReadableListableStorageTraits, ReadableStorageTraits, StoreKey, StorePrefix};
 
 use super::limited::Limited;
@@ -42,6 +43,9 @@ pub(crate) struct Below {
 
 /// The most bytes of a metadata document.
 const LARGEST_DOCUMENT: u64 = 64 << 20;
+
+/// The bytes of a large value that are copied at once, if memory is limited.
+const PIECE: u64 = 16 << 20;
 
 /// Where the sizes of a storage's values are known before the values take memory.
 #[derive(Clone)]
@@ -220,15 +224,32 @@ impl Location {
         Ok(StoreKey::new(&*self.node.join(&SafePath::new(name)?))?)
     }
 
-    /// Copies a key of a storage without files to one, which `make` opens. Returns its bytes; `None` if it is not there.
-    pub(crate) fn copy(
+    /// Copies a key of a storage without files to what `make` opens. Returns its bytes; `None` if it is not there. With
+    /// `in_pieces`, no value that is large is in memory as a whole.
+    pub(crate) fn copy<W: Write>(
         &self,
         key: &StoreKey,
-        make: impl FnOnce() -> Result<File>,
+        in_pieces: bool,
+        make: impl FnOnce() -> Result<W>,
     ) -> Result<Option<u64>> {
         if let Some(zip) = &self.zip {
             let Some(_) = zip.size_key(key)? else { return Ok(None) };
             return zip.copy(key, &mut make()?);
+        }
+        #[cfg(feature = "object-store")]
+        if let Sizes::Answered(remote) = &self.sizes {
+            return remote.copy(key, make);
+        }
+        // The size is another request to most storages.
+        if in_pieces && self.storage.supports_get_partial() {
+            let Some(size) = self.storage.size_key(key)? else { return Ok(None) };
+            let mut copy = make()?;
+            for start in (0..size).step_by(PIECE as usize) {
+                let piece = ByteRange::FromStart(start, Some(PIECE.min(size - start)));
+                let piece = self.storage.get_partial(key, piece)?;
+                copy.write_all(&piece.context("it has gone while it was copied")?)?;
+            }
+            return Ok(Some(size));
         }
         let Some(bytes) = self.storage.get(key)? else { return Ok(None) };
         make()?.write_all(&bytes)?;

@@ -3,6 +3,7 @@
 pub(crate) mod destination;
 pub(crate) mod files;
 pub(crate) mod limited;
+pub(crate) mod links;
 pub(crate) mod local;
 pub(crate) mod location;
 pub(crate) mod mount;

@@ -4,6 +4,7 @@
 //! plain web servers do not support that.
 
 use std::future::ready;
+use std::io::Write;
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -40,6 +41,8 @@ pub(crate) struct Remote {
     interrupt: Arc<AtomicBool>,
     /// The most bytes of an object that is read.
     most: u64,
+    /// The time after which a server that sends less than [`LEAST`] has failed.
+    patience: Duration,
 }
 
 /// A server that sends fewer bytes in the time of [`PATIENCE`] has stalled.
@@ -48,11 +51,17 @@ const LEAST: usize = 20 << 10;
 impl Remote {
     /// The place of a URL; requests nothing yet.
     pub(crate) fn new(url: &str) -> Result<Self> {
+        Self::patient(url, PATIENCE)
+    }
+
+    /// As [`Self::new`], with a server that is given up after this time of silence.
+    fn patient(url: &str, patience: Duration) -> Result<Self> {
         let (scheme, rest) = Scheme::of(url)?;
         let runtime = runtime()?;
-        let (store, root) = server(scheme, url, rest)?;
+        let (store, root) = server(scheme, url, rest, patience)?;
         let url = url.trim_end_matches('/').to_owned();
-        Ok(Self { store, runtime, scheme, url, root, interrupt: Arc::default(), most: u64::MAX })
+        let (interrupt, most) = (Arc::default(), u64::MAX);
+        Ok(Self { store, runtime, scheme, url, root, interrupt, most, patience })
     }
 
     /// The same place, where nobody waits for the server once `interrupt` is set.
@@ -114,35 +123,74 @@ impl Remote {
         self.runtime.block_on(read)
     }
 
-    /// What a server sends, at no less than the least rate.
+    /// Copies an object, which may be larger than memory, to what `make` opens. Returns its bytes; `None` if it is not there.
+    pub(super) fn copy<W: Write>(
+        &self,
+        key: &StoreKey,
+        make: impl FnOnce() -> Result<W>,
+    ) -> Result<Option<u64>> {
+        let path = self.path(key.as_str())?;
+        let read = async {
+            let answer = self.store.get_opts(&path, GetOptions::default()).await;
+            let Some(answer) = self.found(key.as_str(), answer)? else { return Ok(None) };
+            let (mut copy, mut length) = (make()?, 0);
+            let write = |part: Bytes| {
+                length += part.len() as u64;
+                Ok(copy.write_all(&part)?)
+            };
+            self.each_part(key, answer, write).await?;
+            Ok(Some(length))
+        };
+        self.runtime.block_on(read)
+    }
+
+    /// What a server sends.
     async fn body(&self, key: &StoreKey, answer: GetResult) -> Result<Bytes, StorageError> {
         const MOST_AT_ONCE: u64 = 16 << 20;
         let claimed = answer.range.end.saturating_sub(answer.range.start);
         // The server's word is not trusted with memory before the bytes have come.
         let mut body = Vec::with_capacity(claimed.min(MOST_AT_ONCE) as usize);
+        let add = |part: Bytes| {
+            body.extend_from_slice(&part);
+            if body.len() as u64 > self.most {
+                refuse_size(&format!("{}/{key}", self.url), body.len() as u64, self.most)?;
+            }
+            Ok(())
+        };
+        self.each_part(key, answer, add).await?;
+        Ok(body.into())
+    }
+
+    /// Does something with each part that a server sends, at no less than the least rate.
+    async fn each_part(
+        &self,
+        key: &StoreKey,
+        answer: GetResult,
+        mut work: impl FnMut(Bytes) -> Result<(), StorageError>,
+    ) -> Result<(), StorageError> {
         let mut parts = answer.into_stream();
         let mut is_whole = false;
         while !is_whole {
             let some = async {
-                let before = body.len();
-                while body.len() < before + LEAST {
-                    let Some(part) = parts.try_next().await? else { return Ok(true) };
-                    body.extend_from_slice(&part);
+                let mut sent = 0;
+                while sent < LEAST {
+                    let part = parts.try_next().await;
+                    let part = part.map_err(|error| self.failed(key.as_str(), &error))?;
+                    let Some(part) = part else { return Ok(true) };
+                    sent += part.len();
+                    work(part)?;
                 }
-                Ok(false)
+                Ok::<bool, StorageError>(false)
             };
-            let Ok(result) = tokio::time::timeout(PATIENCE, some).await else {
-                let (url, seconds) = (&self.url, PATIENCE.as_secs());
+            let Ok(result) = tokio::time::timeout(self.patience, some).await else {
+                let (url, seconds) = (&self.url, self.patience.as_secs_f64());
                 return Err(StorageError::Other(format!(
                     "{url}/{key}: the server sent fewer than {LEAST} bytes in {seconds} seconds; try again later"
                 )));
             };
-            is_whole = result.map_err(|error| self.failed(key.as_str(), &error))?;
-            if body.len() as u64 > self.most {
-                refuse_size(&format!("{}/{key}", self.url), body.len() as u64, self.most)?;
-            }
+            is_whole = result?;
         }
-        Ok(body.into())
+        Ok(())
     }
 
     /// The key of a path in the store; none if it is not valid in Zarr.

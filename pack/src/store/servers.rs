@@ -24,9 +24,14 @@ use crate::error::Result;
 type Server = Arc<dyn ObjectStore>;
 
 /// The server of a URL, and the prefix of its keys there; requests nothing yet.
-pub(super) fn server(scheme: Scheme, url: &str, rest: &str) -> Result<(Server, Path)> {
+pub(super) fn server(
+    scheme: Scheme,
+    url: &str,
+    rest: &str,
+    patience: Duration,
+) -> Result<(Server, Path)> {
     let server = match scheme {
-        Scheme::Http | Scheme::Https => return Ok((http(url)?, Path::default())),
+        Scheme::Http | Scheme::Https => return Ok((http(url, patience)?, Path::default())),
         Scheme::S3 => s3,
         Scheme::Gs => gs,
         Scheme::Az => az,
@@ -35,7 +40,7 @@ pub(super) fn server(scheme: Scheme, url: &str, rest: &str) -> Result<(Server, P
     if holder.is_empty() {
         bail!("no {}; write {}", scheme.holder(), scheme.form());
     }
-    Ok((server(holder)?, Path::parse(path.trim_end_matches('/'))?))
+    Ok((server(holder, patience)?, Path::parse(path.trim_end_matches('/'))?))
 }
 
 // Without one of the settings that the functions below look for, a client would ask the machine's cloud for credentials, and most
@@ -43,9 +48,9 @@ pub(super) fn server(scheme: Scheme, url: &str, rest: &str) -> Result<(Server, P
 
 /// The server of a cloud's builder, whose keys for settings have this type.
 macro_rules! built {
-    ($builder:expr, $keys:ident) => {{
-        let mut builder = $builder.with_retry(retries());
-        for (key, value) in TIMEOUTS {
+    ($patience:ident, $builder:expr, $keys:ident) => {{
+        let mut builder = $builder.with_retry(retries($patience));
+        for (key, value) in timeouts($patience) {
             let key = $keys::Client(key);
             if builder.get_config_value(&key).is_none() {
                 builder = builder.with_config(key, value);
@@ -55,7 +60,7 @@ macro_rules! built {
     }};
 }
 
-fn s3(bucket: &str) -> Result<Server> {
+fn s3(bucket: &str, patience: Duration) -> Result<Server> {
     const CREDENTIALS: [AmazonS3ConfigKey; 6] = [
         AmazonS3ConfigKey::AccessKeyId,
         AmazonS3ConfigKey::WebIdentityTokenFile,
@@ -71,10 +76,10 @@ fn s3(bucket: &str) -> Result<Server> {
     }
     let allow_http = setting(AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp));
     refuse_plain("AWS", "ENDPOINT_URL", setting(AmazonS3ConfigKey::Endpoint), allow_http)?;
-    built!(builder.with_bucket_name(bucket), AmazonS3ConfigKey)
+    built!(patience, builder.with_bucket_name(bucket), AmazonS3ConfigKey)
 }
 
-fn gs(bucket: &str) -> Result<Server> {
+fn gs(bucket: &str, patience: Duration) -> Result<Server> {
     const CREDENTIALS: [GoogleConfigKey; 5] = [
         GoogleConfigKey::ServiceAccount,
         GoogleConfigKey::ServiceAccountKey,
@@ -114,7 +119,7 @@ fn gs(bucket: &str) -> Result<Server> {
         let none = StaticCredentialProvider::new(GcpCredential { bearer: String::new() });
         builder = builder.with_credentials(Arc::new(none));
     }
-    built!(builder.with_bucket_name(bucket), GoogleConfigKey)
+    built!(patience, builder.with_bucket_name(bucket), GoogleConfigKey)
 }
 
 /// Whether `gcloud auth application-default login` has left credentials, which the client reads.
@@ -127,7 +132,7 @@ fn is_logged_in_to_google() -> bool {
     variable(home).is_some_and(|home| PathBuf::from(home).join(file).exists())
 }
 
-fn az(container: &str) -> Result<Server> {
+fn az(container: &str, patience: Duration) -> Result<Server> {
     const CREDENTIALS: [AzureConfigKey; 9] = [
         AzureConfigKey::AccessKey,
         AzureConfigKey::SasKey,
@@ -167,17 +172,17 @@ fn az(container: &str) -> Result<Server> {
     }
     let allow_http = setting(AzureConfigKey::Client(ClientConfigKey::AllowHttp));
     refuse_plain("AZURE", "STORAGE_ENDPOINT", setting(AzureConfigKey::Endpoint), allow_http)?;
-    built!(builder.with_container_name(container), AzureConfigKey)
+    built!(patience, builder.with_container_name(container), AzureConfigKey)
 }
 
-fn http(url: &str) -> Result<Server> {
-    // As TIMEOUTS, without one for the whole.
+fn http(url: &str, patience: Duration) -> Result<Server> {
+    // As `timeouts`, without one for the whole.
     let options = ClientOptions::new()
         .with_allow_http(true)
         .with_timeout_disabled()
-        .with_read_timeout(PATIENCE);
+        .with_read_timeout(patience);
     let builder = HttpBuilder::new().with_url(without_slash(url));
-    shared(builder.with_client_options(options).with_retry(retries()).build())
+    shared(builder.with_client_options(options).with_retry(retries(patience)).build())
 }
 
 /// A URL whose path does not end in a slash.
@@ -196,18 +201,17 @@ fn shared<S: ObjectStore>(server: object_store::Result<S>) -> Result<Server> {
 /// The time after which a server that is silent has failed.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A request that took this long is not tried again, so that a server that is silent once is given up.
-const RETRIED: Duration = Duration::from_secs(19);
+/// A chunk may take long, but must not stall for longer than `patience`.
+fn timeouts(patience: Duration) -> [(ClientConfigKey, String); 2] {
+    let patience = format!("{} milliseconds", patience.as_millis());
+    [(ClientConfigKey::Timeout, "1 hour".to_owned()), (ClientConfigKey::ReadTimeout, patience)]
+}
 
-/// A chunk may take long, but must not stall for longer than [`PATIENCE`].
-const TIMEOUTS: [(ClientConfigKey, &str); 2] =
-    [(ClientConfigKey::Timeout, "1 hour"), (ClientConfigKey::ReadTimeout, "20 seconds")];
-
-/// A few retries: a short failure is not an error, and a server that is down is reported soon. One that was silent once is not
-/// asked again.
-fn retries() -> RetryConfig {
+/// A few retries: a short failure is not an error, and a server that is down is reported soon. A server that was silent once
+/// is not asked again, for that took nearly all of `patience`.
+fn retries(patience: Duration) -> RetryConfig {
     let backoff = BackoffConfig { max_backoff: Duration::from_secs(5), ..BackoffConfig::default() };
-    RetryConfig { backoff, max_retries: 4, retry_timeout: RETRIED }
+    RetryConfig { backoff, max_retries: 4, retry_timeout: patience * 19 / 20 }
 }
 
 /// A variable of the environment that is not empty.

@@ -1,7 +1,7 @@
 //! Copies or links what is stored, unchanged.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use anyhow::Context;
@@ -34,6 +34,23 @@ pub(crate) struct Transferred {
 /// Bytes that are copied before an interruption is noticed.
 const NOTICED_AFTER: u64 = 16 << 20;
 
+/// A copy that is written until the job is to end.
+struct Interruptible<'a> {
+    copy: File,
+    runtime: &'a Runtime,
+}
+
+impl Write for Interruptible<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.runtime.check_interrupt().map_err(io::Error::other)?;
+        self.copy.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.copy.flush()
+    }
+}
+
 /// Transfers a key of a storage to a path in a folder, if it exists: its file, if it has one, or else its bytes.
 pub(crate) fn transferred(
     from: &Location,
@@ -50,11 +67,12 @@ pub(crate) fn transferred(
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
     let Some(file) = from.file(key) else {
-        let make = || -> Result<File> {
+        let make = || -> Result<Interruptible<'_>> {
             make_parent()?;
-            Ok(options.open(place)?)
+            Ok(Interruptible { copy: options.open(place)?, runtime })
         };
-        let copied = from.copy(key, make)?;
+        let copied = from.copy(key, runtime.max_memory.is_some(), make);
+        let copied = copied.or_else(|error| runtime.check_interrupt().and(Err(error)))?;
         return Ok(copied.map_or(none, |bytes| Transferred { copied: 1, bytes, ..none }));
     };
     // A link would lead elsewhere from its new place.

@@ -135,6 +135,10 @@ impl Upload {
     /// Uploads all files of a directory. After a failure nothing is left, or the error says what is left.
     pub(super) fn commit(&self, directory: &Path) -> Result<()> {
         let replaces = self.refuse_present(|| kind(directory))?;
+        let keys = Location::new(directory)?.keys()?.unwrap_or_default();
+        let mut keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
+        keys.sort_unstable();
+        let workers = self.workers(directory, &keys).context("not written")?;
         // The name of the directory is that of this run.
         let mark = format!(
             "recast {} has not finished writing here: {}\n",
@@ -146,7 +150,7 @@ impl Upload {
             let _ = self.unmark();
             return Err(error.context("not written"));
         }
-        let Err(error) = self.upload(directory, &mark, replaces) else {
+        let Err(error) = self.upload(directory, keys, &workers, &mark, replaces) else {
             return self.unmark().with_context(|| {
                 format!("written, but {UNFINISHED} could not be removed there; remove it")
             });
@@ -195,10 +199,24 @@ impl Upload {
         Ok(self.location.bytes(UNFINISHED)?.as_deref() == Some(mark.as_bytes()))
     }
 
-    fn upload(&self, directory: &Path, mark: &str, replaces: bool) -> Result<()> {
-        let keys = Location::new(directory)?.keys()?.unwrap_or_default();
-        let mut keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
-        keys.sort_unstable();
+    /// The threads, each of which holds a file of the directory.
+    fn workers(&self, directory: &Path, keys: &[String]) -> Result<Workers> {
+        let mut largest = (0, "");
+        for key in keys {
+            largest = largest.max((fs::metadata(directory.join(key))?.len(), key));
+        }
+        Workers::holding(&self.runtime, largest.1, largest.0)
+    }
+
+    /// Uploads files of a directory.
+    fn upload(
+        &self,
+        directory: &Path,
+        keys: Vec<String>,
+        workers: &Workers,
+        mark: &str,
+        replaces: bool,
+    ) -> Result<()> {
         let (metadata, chunks) = split(keys, &[ZARR_JSON]);
         if replaces {
             self.remove_objects()?;
@@ -216,7 +234,7 @@ impl Upload {
             let chunk = chunks.get(number as usize);
             put(chunk.ok_or_else(|| anyhow!("there is no file {number}"))?)
         };
-        Workers::new(&self.runtime)?.run("upload", chunks.len() as u64, work, |()| Ok(()))?;
+        workers.run("upload", chunks.len() as u64, work, |()| Ok(()))?;
         if is_transaction {
             return Ok(());
         }

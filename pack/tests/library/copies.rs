@@ -4,10 +4,15 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use recast_pack::storage::byte_range::ByteRangeIterator;
 use recast_pack::storage::storage_adapter::performance_metrics::PerformanceMetricsStorageAdapter;
 use recast_pack::storage::store::MemoryStore;
-use recast_pack::storage::{ReadableStorageTraits, StoreKey, WritableStorageTraits};
+use recast_pack::storage::{
+    ListableStorageTraits, MaybeBytesIterator, ReadableStorageTraits, StorageError, StoreKey,
+    StoreKeys, StoreKeysPrefixes, StorePrefix, WritableStorageTraits,
+};
 use serde_json::{Value, json};
 
 use crate::common::{
@@ -16,7 +21,7 @@ use crate::common::{
 };
 use recast_pack::{
     ArrayInfo, CompareJob, GroupInfo, GroupJob, Job, ListedArray, MigrateJob, MigrateReport, Mount,
-    UnpackGroupJob, Visibility,
+    Runtime, UnpackGroupJob, Visibility,
 };
 
 fn kinds() -> PathBuf {
@@ -253,6 +258,108 @@ fn a_copy_of_metadata_is_read_once_however_many_groups_it_leads_to() {
     assert!(arrays(mount.at("")).is_empty());
     // Twice as the document of a group, and once for the copy.
     assert!(counted.bytes_read() < 4 * long.len(), "{}", counted.bytes_read());
+}
+
+/// A storage that notes how much it was asked for at once.
+#[derive(Default)]
+struct Watched {
+    storage: MemoryStore,
+    most_at_once: AtomicU64,
+}
+
+impl ReadableStorageTraits for Watched {
+    fn get_partial_many<'a>(
+        &'a self,
+        key: &StoreKey,
+        byte_ranges: ByteRangeIterator<'a>,
+    ) -> Result<MaybeBytesIterator<'a>, StorageError> {
+        let Some(parts) = self.storage.get_partial_many(key, byte_ranges)? else { return Ok(None) };
+        let parts: Vec<_> = parts.collect();
+        let all = parts.iter().flatten().map(|part| part.len() as u64).sum();
+        self.most_at_once.fetch_max(all, Ordering::Relaxed);
+        Ok(Some(Box::new(parts.into_iter())))
+    }
+
+    fn size_key(&self, key: &StoreKey) -> Result<Option<u64>, StorageError> {
+        self.storage.size_key(key)
+    }
+
+    fn supports_get_partial(&self) -> bool {
+        true
+    }
+}
+
+impl ListableStorageTraits for Watched {
+    fn list(&self) -> Result<StoreKeys, StorageError> {
+        self.storage.list()
+    }
+
+    fn list_prefix(&self, prefix: &StorePrefix) -> Result<StoreKeys, StorageError> {
+        self.storage.list_prefix(prefix)
+    }
+
+    fn list_dir(&self, prefix: &StorePrefix) -> Result<StoreKeysPrefixes, StorageError> {
+        self.storage.list_dir(prefix)
+    }
+
+    fn size_prefix(&self, prefix: &StorePrefix) -> Result<u64, StorageError> {
+        self.storage.size_prefix(prefix)
+    }
+}
+
+/// Puts everything in a folder into a storage.
+fn put(folder: &Path, storage: &MemoryStore) {
+    for (path, bytes) in contents(folder) {
+        let key = path.strip_prefix(folder).unwrap_or(&path).to_str().unwrap().to_owned();
+        storage.set(&StoreKey::new(key).unwrap(), bytes.into()).unwrap();
+    }
+}
+
+#[test]
+fn within_limited_memory_large_values_of_a_storage_are_copied_in_pieces() {
+    let trial = Trial::empty();
+    create_group(&trial.input());
+    Sample::new("float32", &[8], &[4], json!(0)).write(&trial.input().join("t"), &quarters(8));
+    let watched = Arc::new(Watched::default());
+    put(&trial.input(), &watched.storage);
+    let piece = 16 << 20;
+    let sizes = [0, 1, piece - 1, piece, piece + 1, 2 * piece + 5];
+    let file = |size: usize| (0..size).map(|at| (at / 1000) as u8).collect::<Vec<u8>>();
+    for size in sizes {
+        let key = StoreKey::new(format!("file {size}")).unwrap();
+        watched.storage.set(&key, file(size).into()).unwrap();
+    }
+    let mount = Mount::read_only(watched.clone(), true);
+    let runtime = Runtime { max_memory: Some(32 << 20), ..one_thread() };
+    told(GroupJob::new(mount.at(""), trial.output(), within(0.01)).run(&runtime)).unwrap();
+    for size in sizes {
+        let copy = fs::read(trial.output().join(format!("file {size}"))).unwrap();
+        assert!(copy == file(size), "{size}");
+    }
+    assert_eq!(watched.most_at_once.load(Ordering::Relaxed), piece as u64);
+}
+
+#[test]
+fn a_value_that_is_larger_than_the_allowed_memory_is_not_uploaded() {
+    let trial = Trial::empty();
+    create_group(&trial.input());
+    Sample::new("float32", &[8], &[4], json!(0)).write(&trial.input().join("t"), &quarters(8));
+    fs::write(trial.input().join("large"), vec![1; 3 << 20]).unwrap();
+    let storage = Arc::new(MemoryStore::new());
+    let mount = Mount::new(storage.clone(), Visibility::AtOnce);
+    let job = GroupJob::new(trial.input(), mount.at("out"), within(0.01));
+    let job =
+        GroupJob { pack: recast_pack::PackJob { overwrite: true, ..job.pack.clone() }, ..job };
+    told(job.run(&one_thread())).unwrap();
+    let before = storage.list().unwrap();
+    let limited = |most: u64| Runtime { max_memory: Some(most << 20), ..Runtime::default() };
+    let error = told(job.run(&limited(2))).map(drop).unwrap_err();
+    for part in ["large has 3.0 MiB", "--max-memory 2.0 MiB", "allow more"] {
+        assert!(error.contains(part), "{error}");
+    }
+    // What was there is still there.
+    assert_eq!(storage.list().unwrap(), before);
+    told(job.run(&limited(4))).unwrap();
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod hostile;
 mod integers;
 mod later_values;
 mod library;
+mod links;
 mod markers;
 mod migrate;
 mod missing;

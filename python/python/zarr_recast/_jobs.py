@@ -173,7 +173,17 @@ class CompareReport(Report):
 
 
 # The parameters of `pack` that are no options for arrays.
-_SETTINGS = {"source", "target", "repack", "overwrite", "dry_run", "threads", "max_memory", "progress"}
+_SETTINGS = {
+    "source",
+    "target",
+    "repack",
+    "overwrite",
+    "dry_run",
+    "threads",
+    "max_memory",
+    "no_outside_links",
+    "progress",
+}
 
 
 def _array_report(details: dict[str, Any]) -> PackReport | FromCfReport:
@@ -216,6 +226,7 @@ def pack(
     dry_run: bool = False,
     threads: int | None = None,
     max_memory: int | None = None,
+    no_outside_links: bool = False,
     progress: bool | Show = False,
 ) -> PackReport | FromCfReport | GroupReport:
     """Pack a stored Zarr array or group, as the command ``recast pack`` does.
@@ -281,6 +292,8 @@ def pack(
         Threads to work with; by default one for each processor.
     max_memory : int, optional
         Bytes that the chunks being processed may take.
+    no_outside_links : bool
+        Whether to refuse a source with a link that leads out of it. Otherwise the details of the report name such links.
     progress : bool or callable
         Whether to show a bar of tqdm; or a function that gets the name of a pass, the units that are done, and their number.
 
@@ -307,6 +320,7 @@ def pack(
         "dry_run": dry_run,
         "threads": _threads(threads),
         "max_memory": max_memory,
+        "no_outside_links": no_outside_links,
     }
     with Job() as job:
         request["target"] = "" if target is None else job.target(target)

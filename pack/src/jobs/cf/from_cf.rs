@@ -15,7 +15,7 @@ use crate::array::region::Region;
 use crate::array::rewrite_metadata::RewrittenMetadata;
 use crate::array::source::Source;
 use crate::check::difference::Differences;
-use crate::error::{Error, Result, usage};
+use crate::error::{Result, usage};
 use crate::jobs::pack::PackJob;
 use crate::jobs::runner::{DryRun, Job};
 use crate::json;
@@ -29,6 +29,7 @@ use crate::scan::number::integer;
 use crate::scan::survey::union;
 use crate::scan::surveyor::survey;
 use crate::store::destination::Destination;
+use crate::store::links::OutsideLinks;
 use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
 use crate::text::as_shown;
@@ -94,6 +95,9 @@ pub struct FromCfReport {
     pub dry_run: bool,
     /// Warnings for readers.
     pub warnings: Vec<String>,
+    /// The links that lead out of the input: what they lead to was read.
+    #[serde(skip_serializing_if = "OutsideLinks::is_empty")]
+    pub outside_links: OutsideLinks,
     /// CF's arithmetic as a formula.
     #[serde(skip)]
     pub formula: String,
@@ -165,7 +169,7 @@ impl Job for FromCfJob {
 }
 
 impl DryRun for FromCfJob {
-    fn preview(&self, runtime: &Runtime) -> std::result::Result<FromCfReport, Error> {
+    fn dry_report(&self, runtime: &Runtime) -> Result<FromCfReport> {
         let (source, workers, conversion) = self.convert(runtime)?;
         let chain = &conversion.decoding.inversion.chain;
         let decoded = |region: &Region| Ok(chain.decode(&source.read_or_fill(region)?)?);
@@ -219,6 +223,7 @@ impl FromCfJob {
             bytes: None,
             dry_run: true,
             warnings: rule.warnings,
+            outside_links: OutsideLinks::default(),
             value_codecs: inversion.codecs,
             charts: None,
         }

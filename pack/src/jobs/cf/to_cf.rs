@@ -26,6 +26,7 @@ use crate::runtime::{Runtime, Workers};
 use crate::scan::missing::Markers;
 use crate::scan::number::{Reader, decoded, encoded, integer_range, neighbours};
 use crate::store::destination::Destination;
+use crate::store::links::OutsideLinks;
 use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
 use crate::text::as_shown;
@@ -91,6 +92,9 @@ pub struct ToCfReport {
     pub chunks: u64,
     /// Elements that CF masks, and that have the fill value, a number, before: only a map gives it.
     pub masked_fill_values: u64,
+    /// The links that lead out of the input: what they lead to was read.
+    #[serde(skip_serializing_if = "OutsideLinks::is_empty")]
+    pub outside_links: OutsideLinks,
 }
 
 impl ToCfJob {
@@ -135,6 +139,7 @@ impl Job for ToCfJob {
             which: conversion.what,
             chunks: transferred.copied,
             masked_fill_values,
+            outside_links: OutsideLinks::default(),
         };
         Ok((report, staged))
     }

@@ -12,13 +12,14 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use serde::Serialize;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::jobs::pack::PackJob;
 use crate::jobs::runner::{DryRun, Job};
 use crate::metadata::coordinates::{companions, coordinates};
 use crate::metadata::tree;
 use crate::runtime::Runtime;
 use crate::store::destination::Destination;
+use crate::store::links::OutsideLinks;
 use crate::store::location::Kind;
 use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
@@ -43,6 +44,9 @@ pub struct GroupReport {
     pub dry_run: bool,
     /// Patterns that match no array, and what the output lacks.
     pub warnings: Vec<String>,
+    /// The links that lead out of the input: what they lead to was read.
+    #[serde(skip_serializing_if = "OutsideLinks::is_empty")]
+    pub outside_links: OutsideLinks,
     /// Its arrays.
     pub arrays: Vec<GroupEntry>,
 }
@@ -88,7 +92,7 @@ impl Job for GroupJob {
 }
 
 impl DryRun for GroupJob {
-    fn preview(&self, runtime: &Runtime) -> std::result::Result<GroupReport, Error> {
+    fn dry_report(&self, runtime: &Runtime) -> Result<GroupReport> {
         Ok(self.pack_to(None, runtime)?.0)
     }
 }
@@ -178,6 +182,7 @@ impl GroupJob {
             output: as_shown(output),
             dry_run: destination.is_none(),
             warnings,
+            outside_links: OutsideLinks::default(),
             arrays: entries,
         };
         Ok((report, staged))

@@ -8,7 +8,7 @@ use anyhow::Context;
 use serde::Serialize;
 
 use super::group_job::GroupJob;
-use crate::error::{Error, Interrupted, Result, is_of_array};
+use crate::error::{Interrupted, Result, is_of_array};
 use crate::jobs::cf::{FromCfJob, FromCfReport};
 use crate::jobs::pack::{PackJob, PackReport, Request, pack_together};
 use crate::jobs::runner::{DryRun, run_inside};
@@ -132,7 +132,7 @@ impl<'a> Sets<'a> {
             let job = FromCfJob { pack: job(array)?.clone() };
             let report = match place(array) {
                 Some(place) => run_inside(&job, &place, runtime)?,
-                None => job.preview(runtime).map_err(Error::into_inner)?,
+                None => job.dry_report(runtime)?,
             };
             return Ok(vec![ArrayReport::FromCf(Box::new(report))]);
         }

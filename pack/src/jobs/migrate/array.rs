@@ -22,6 +22,7 @@ use crate::metadata::byte_codecs::Storage;
 use crate::metadata::document::text;
 use crate::options::ShardCodecs;
 use crate::runtime::Workers;
+use crate::store::links::OutsideLinks;
 use crate::store::transfer::Transferred;
 use crate::text::{as_shown, bytes, count};
 
@@ -42,6 +43,9 @@ pub struct ArrayMigration {
     pub elements: Differences,
     /// A further step that the array needs, if any.
     pub hint: Option<String>,
+    /// The links that lead out of the input: what they lead to was read.
+    #[serde(skip_serializing_if = "OutsideLinks::is_empty")]
+    pub outside_links: OutsideLinks,
     /// Where the array is now.
     #[serde(skip)]
     pub place: String,
@@ -216,6 +220,7 @@ impl<'a> Migration<'a> {
             bit_identical: self.differences.is_none(),
             elements: self.differences,
             hint: cf_hint(&self.source),
+            outside_links: OutsideLinks::default(),
             place: as_shown(place),
             source_codecs: old.iter().map(Codec::to_json).collect(),
         }

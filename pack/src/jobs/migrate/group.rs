@@ -18,6 +18,7 @@ use crate::metadata::document::text;
 use crate::metadata::tree::{self, Format, Node};
 use crate::runtime::{Runtime, Workers};
 use crate::store::destination::Destination;
+use crate::store::links::OutsideLinks;
 use crate::store::location::{Kind, Location};
 use crate::store::transfer::Transfer;
 use crate::store::unchanged::while_unchanged;
@@ -32,6 +33,9 @@ pub struct GroupMigration {
     pub output: Option<String>,
     /// What the output lacks.
     pub warnings: Vec<String>,
+    /// The links that lead out of the input: what they lead to was read.
+    #[serde(skip_serializing_if = "OutsideLinks::is_empty")]
+    pub outside_links: OutsideLinks,
     /// Its arrays.
     pub arrays: Vec<MigratedArray>,
 }
@@ -59,7 +63,8 @@ pub enum MigratedArray {
 impl GroupMigration {
     fn new(job: &MigrateJob, arrays: Vec<MigratedArray>) -> Self {
         let output = job.output.as_deref().map(as_shown);
-        Self { input: as_shown(&job.input), output, warnings: Vec::new(), arrays }
+        let (warnings, outside_links) = (Vec::new(), OutsideLinks::default());
+        Self { input: as_shown(&job.input), output, warnings, outside_links, arrays }
     }
 }
 

@@ -14,7 +14,7 @@ use serde::Serialize;
 
 use crate::array::source::Source;
 use crate::error::{Error, Result};
-use crate::jobs::runner::Job;
+use crate::jobs::runner::{Job, outside_links};
 use crate::metadata::tree;
 use crate::runtime::{Runtime, Workers};
 use crate::store::destination::Destination;
@@ -47,6 +47,13 @@ impl MigrateJob {
         if let Some(output) = &self.output {
             return ToOutput { job: self, output }.run(runtime);
         }
+        let links = outside_links(&self.input, runtime)?;
+        let mut report = self.in_place(runtime)?;
+        *report.as_mut() = links;
+        Ok(report)
+    }
+
+    fn in_place(&self, runtime: &Runtime) -> Result<MigrateReport> {
         if is_group(&self.input) {
             return Ok(MigrateReport::Group(group::in_place(self, runtime)?));
         }

@@ -21,7 +21,7 @@ use crate::check::comparison::{Tolerance, Violation};
 use crate::choose::candidate::Candidate;
 use crate::choose::chooser::Chooser;
 use crate::choose::compression::TrialBlocks;
-use crate::error::{Error, Result, usage};
+use crate::error::{Result, usage};
 use crate::jobs::runner;
 use crate::metadata::byte_codecs::{Coder, Storage};
 use crate::options::PackOptions;
@@ -61,7 +61,7 @@ impl runner::Job for PackJob {
 }
 
 impl runner::DryRun for PackJob {
-    fn preview(&self, runtime: &Runtime) -> std::result::Result<PackReport, Error> {
+    fn dry_report(&self, runtime: &Runtime) -> Result<PackReport> {
         Ok(self.pack_to(None, runtime)?.0)
     }
 }

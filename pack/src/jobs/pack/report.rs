@@ -20,6 +20,7 @@ use crate::scan::limits::ClampStats;
 use crate::scan::missing::Markers;
 use crate::scan::number::{self, extent};
 use crate::scan::survey::Survey;
+use crate::store::links::OutsideLinks;
 use crate::text::as_shown;
 
 /// The report of packing an array.
@@ -105,6 +106,9 @@ pub struct PackReport {
     pub seconds: f64,
     /// The bytes of all elements divided by that time.
     pub bytes_per_second: u64,
+    /// The links that lead out of the input: what they lead to was read.
+    #[serde(skip_serializing_if = "OutsideLinks::is_empty")]
+    pub outside_links: OutsideLinks,
     /// The chunks of the array.
     #[serde(skip)]
     pub chunks: u64,
@@ -308,6 +312,7 @@ impl PackReport {
             suspects,
             compression: storage.to_string(),
             codecs,
+            outside_links: OutsideLinks::default(),
             range,
             kept_range: survey.range(),
             storable_range: candidate.storable(context.all, storage.keeps_room()),

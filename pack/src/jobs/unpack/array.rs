@@ -17,6 +17,7 @@ use crate::metadata::document::PROVENANCE;
 use crate::options::{Compressor, ShardCodecs};
 use crate::runtime::{Runtime, Workers};
 use crate::store::destination::Destination;
+use crate::store::links::OutsideLinks;
 use crate::store::staging::Staged;
 use crate::text::as_shown;
 
@@ -51,6 +52,9 @@ pub struct UnpackReport {
     pub stored: u64,
     /// The time it took.
     pub seconds: f64,
+    /// The links that lead out of the input: what they lead to was read.
+    #[serde(skip_serializing_if = "OutsideLinks::is_empty")]
+    pub outside_links: OutsideLinks,
 }
 
 impl UnpackJob {
@@ -98,6 +102,7 @@ impl Job for UnpackJob {
             source_stored: source.location().chunk_bytes(),
             stored,
             seconds: started.elapsed().as_secs_f64(),
+            outside_links: OutsideLinks::default(),
         };
         Ok((report, staged))
     }

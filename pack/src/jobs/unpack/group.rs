@@ -13,6 +13,7 @@ use crate::jobs::runner::{Job, run_inside};
 use crate::metadata::tree::{self, Node};
 use crate::runtime::Runtime;
 use crate::store::destination::Destination;
+use crate::store::links::OutsideLinks;
 use crate::store::location::below;
 use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
@@ -38,6 +39,9 @@ pub struct UnpackGroupReport {
     pub output: String,
     /// What the output lacks.
     pub warnings: Vec<String>,
+    /// The links that lead out of the input: what they lead to was read.
+    #[serde(skip_serializing_if = "OutsideLinks::is_empty")]
+    pub outside_links: OutsideLinks,
     /// Its arrays.
     pub arrays: Vec<UnpackedArray>,
 }
@@ -112,7 +116,8 @@ impl Job for UnpackGroupJob {
         let warning = tree::copy_files(&nodes, destination, staged.path(), runtime)?;
         let warnings = warning.into_iter().collect();
         let (input, output) = (as_shown(input), as_shown(output));
-        Ok((UnpackGroupReport { input, output, warnings, arrays }, staged))
+        let outside_links = OutsideLinks::default();
+        Ok((UnpackGroupReport { input, output, warnings, outside_links, arrays }, staged))
     }
 }
 
