@@ -82,13 +82,18 @@ pub fn metadata_v2_from_v1(meta: &Value) -> Result<ArrayMetadataV2, V1Error> {
         return Err(field("zarr_format", format!("{}; it must be 1", meta["zarr_format"])));
     }
     let options = meta.get("compression_opts").unwrap_or(&Value::Null);
+    let mut order = member("order")?.clone();
+    // Without dimensions the order does nothing, and zarrs 0.23 has undefined behaviour with that of Fortran.
+    if order == "F" && member("shape")?.as_array().is_some_and(Vec::is_empty) {
+        order = "C".into();
+    }
     let v2 = json!({
         "zarr_format": 2,
         "shape": member("shape")?,
         "chunks": member("chunks")?,
         "dtype": member("dtype")?,
         "fill_value": member("fill_value")?,
-        "order": member("order")?,
+        "order": order,
         "compressor": compressor(member("compression")?, options)?,
         "filters": null,
     });

@@ -105,6 +105,12 @@ const OF_NODES: [Mandatory; 2] = [
     ("node_type", |value| value == "array" || value == "group", "\"array\" or \"group\""),
 ];
 
+/// What an array of Zarr v2 must have, besides what its metadata as Zarr v3 are made of.
+const OF_V2: [Mandatory; 2] = [
+    ("zarr_format", |value| value == 2, "2"),
+    ("order", |value| value == "C" || value == "F", "\"C\" or \"F\""),
+];
+
 const MANDATORY: [Mandatory; 8] = [
     ("zarr_format", |value| value == 3, "3"),
     ("node_type", |value| value == "array", "\"array\""),
@@ -146,6 +152,11 @@ pub(crate) fn array_metadata(document: &Map<String, Value>) -> Result<ArrayMetad
 /// Refuses a document that makes no node of Zarr v3, which readers would pass over or fail at.
 pub(crate) fn refuse_no_node(document: &Map<String, Value>) -> Result<()> {
     has_members(document, &OF_NODES)
+}
+
+/// Refuses the metadata of an array that are not Zarr v2.
+pub(crate) fn refuse_no_v2(document: &Map<String, Value>) -> Result<()> {
+    has_members(document, &OF_V2)
 }
 
 const WAY_OUT: &str = "correct it, or write the array again";

@@ -477,6 +477,71 @@ fn a_group_is_migrated_in_place_and_the_old_metadata_are_kept() {
     assert_eq!(contents(folder.path()), before.0);
 }
 
+/// Every state in which a run can be killed: some documents kept, or replaced, or removed.
+#[test]
+fn a_group_whose_migration_in_place_was_killed_is_migrated_by_another_run() {
+    for is_consolidated in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let (before, after) = (folder.path().join("before"), folder.path().join("after"));
+        group(&before);
+        if !is_consolidated {
+            fs::remove_file(before.join(".zmetadata")).unwrap();
+        }
+        copy(&before, &after);
+        of_group(&job(&after, None));
+        let (old, new) = (contents(&before), contents(&after));
+        let with = |end: &str| {
+            let files = new.iter().filter(|(name, _)| name.to_str().unwrap().ends_with(end));
+            files.map(|(name, bytes)| (name, Some(bytes))).collect::<Vec<_>>()
+        };
+        let removed = old.keys().filter(|name| !new.contains_key(*name)).map(|name| (name, None));
+        let steps = [with(".bak"), with("zarr.json"), removed.collect()].concat();
+        assert!(steps.len() > 20, "{steps:?}");
+        for number in 0..steps.len() {
+            let place = folder.path().join("killed");
+            copy(&before, &place);
+            for (name, bytes) in &steps[..number] {
+                let file = place.join(name);
+                match bytes {
+                    Some(bytes) => fs::write(file, bytes).unwrap(),
+                    None => fs::remove_file(file).unwrap(),
+                }
+            }
+            let outcome = run(&job(&place, None));
+            let error = outcome.as_ref().err();
+            assert!(error.is_none(), "{number} of {}: {error:?}", steps.len());
+            assert!(contents(&place) == new, "{number} of {}", steps.len());
+            assert!(run(&job(&place, None)).unwrap_err().contains("nothing to migrate"));
+            fs::remove_dir_all(place).unwrap();
+        }
+    }
+}
+
+#[test]
+fn what_another_migration_has_kept_stays_and_the_error_says_how_to_go_back() {
+    let folder = tempfile::tempdir().unwrap();
+    group(folder.path());
+    let before = contents(folder.path());
+    of_group(&job(folder.path(), None));
+    let other = json!({"zarr_format": 2, "attributes": {}}).to_string();
+    fs::write(folder.path().join(".zgroup"), other).unwrap();
+    fs::remove_file(folder.path().join("zarr.json")).unwrap();
+    let error = stays(folder.path());
+    for part in [".zgroup.bak exists", "remove zarr.json and rename", "move the file away"] {
+        assert!(error.contains(part), "{error}");
+    }
+    // As it says.
+    for name in contents(folder.path()).into_keys() {
+        let path = folder.path().join(&name);
+        if name.ends_with("zarr.json") {
+            fs::remove_file(&path).unwrap();
+        } else if let Some(old) = path.to_str().unwrap().strip_suffix(".bak") {
+            fs::rename(&path, old).unwrap();
+        }
+    }
+    assert_eq!(contents(folder.path()), before);
+}
+
 #[cfg(unix)]
 #[test]
 fn an_array_and_a_group_that_a_link_names_again_are_migrated_in_place() {

@@ -68,3 +68,19 @@ fn an_error_names_the_field() {
     let error = open_v1(store, "/").expect_err("no array").to_string();
     assert_eq!(error, "meta: no such key; this is not a Zarr v1 array");
 }
+
+/// zarrs makes an order of dimensions that it does not check, and of none there is none.
+#[test]
+fn an_array_without_dimensions_in_the_order_of_fortran_is_read() {
+    let (folder, store) = empty_store();
+    let meta = json!({
+        "zarr_format": 1, "shape": [], "chunks": [], "dtype": "<f4", "fill_value": 42,
+        "order": "F", "compression": null, "compression_opts": null,
+    });
+    let v2 = metadata_v2_from_v1(&meta).expect("metadata");
+    assert_eq!(serde_json::to_value(v2.order).expect("JSON"), "C");
+    std::fs::write(folder.path().join("meta"), meta.to_string()).expect("written");
+    std::fs::write(folder.path().join("0"), 1.5_f32.to_le_bytes()).expect("written");
+    let array = open_v1(store, "/").expect("an array");
+    assert_eq!(read_all(&array).expect("read"), 1.5_f32.to_ne_bytes());
+}

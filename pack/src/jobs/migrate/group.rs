@@ -202,8 +202,15 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigra
         }
     }
     let has_new = planned.values().any(|(_, one)| matches!(one, Task::Migrate(_)));
+    let mut is_finished = false;
+    for node in nodes.iter().filter(|node| matches!(node.format, Format::V3)) {
+        is_finished |= in_place::finish(&node.path.inside(&root)?).with_context(shown)?;
+    }
     if nodes.iter().all(Node::is_v3) && !has_new {
-        return Err(nothing(job, planned.len()));
+        if !is_finished {
+            return Err(nothing(job, planned.len()));
+        }
+        documents.clear();
     }
     let folder = |(node, document): &(&Node, Map<String, Value>)| {
         Ok((node.path.inside(&root)?, text(document)?))

@@ -2,7 +2,7 @@
 //! or the new ones.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +12,9 @@ use tempfile::NamedTempFile;
 use crate::error::Result;
 use crate::store::location::{Kind, Location, kind, refuse_hidden, refuse_outdated_copy};
 use crate::store::names::{DOCUMENTS, GROUP_DOCUMENTS, ZARR_JSON};
+
+/// What the names of unfinished files begin with. Readers of groups ignore them.
+const STAGED: &str = ".zarr.json.recast-tmp-";
 
 /// The folder of an array or a group.
 ///
@@ -36,6 +39,58 @@ struct Replacement<'a> {
     is_written: bool,
 }
 
+/// The documents in a folder. Other files of a group may have the names of Zarr v1.
+fn documents(folder: &Path) -> Vec<&'static str> {
+    let documents = if kind(folder) == Kind::Array { &DOCUMENTS[..] } else { &GROUP_DOCUMENTS[..] };
+    documents.iter().copied().filter(|name| folder.join(name).is_file()).collect()
+}
+
+/// The place at which a document is kept.
+fn backup(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.bak"))
+}
+
+/// Whether a regular file has these bytes.
+fn has(path: &Path, bytes: &[u8]) -> bool {
+    let is_file = path.symlink_metadata().is_ok_and(|metadata| metadata.is_file());
+    is_file && fs::read(path).is_ok_and(|found| found == bytes)
+}
+
+/// Whether a document has been kept as it is.
+fn is_kept(folder: &Path, name: &str) -> bool {
+    fs::read(folder.join(name)).is_ok_and(|bytes| has(&backup(folder, name), &bytes))
+}
+
+/// Refuses to replace what another migration has kept. What a killed run has kept is the document itself.
+fn refuse_other_backup(folder: &Path, name: &str) -> Result<()> {
+    let kept = backup(folder, name);
+    if kept.symlink_metadata().is_err() || is_kept(folder, name) {
+        return Ok(());
+    }
+    bail!(
+        "{} exists, from another migration, and is not {name} as it is now; to go back to before that migration, remove \
+         {ZARR_JSON} and rename what ends in .bak; to migrate {name}, move the file away",
+        kept.display()
+    );
+}
+
+/// Removes the documents that a killed run has kept and replaced, but not yet removed. Whether there were any.
+pub(super) fn finish(folder: &Path) -> Result<bool> {
+    let mut old = documents(folder);
+    if !old.contains(&ZARR_JSON) {
+        return Ok(false);
+    }
+    old.retain(|name| *name != ZARR_JSON && is_kept(folder, name));
+    for name in &old {
+        remove(&folder.join(name))?;
+    }
+    Ok(!old.is_empty())
+}
+
+fn remove(path: &Path) -> Result<()> {
+    fs::remove_file(path).with_context(|| format!("removing {}", path.display()))
+}
+
 /// Writes a new `zarr.json` into each folder, and renames the old documents to names that readers ignore. Returns
 /// these names. If anything fails, all folders are restored. A folder that links name again is replaced once.
 pub(super) fn replace(folders: &[(PathBuf, String)]) -> Result<Vec<Vec<String>>> {
@@ -48,19 +103,13 @@ pub(super) fn replace(folders: &[(PathBuf, String)]) -> Result<Vec<Vec<String>>>
         if number < replacements.len() {
             continue;
         }
-        // Other files of a group may have the names of Zarr v1.
-        let documents =
-            if kind(folder) == Kind::Array { &DOCUMENTS[..] } else { &GROUP_DOCUMENTS[..] };
-        let is_there = |name: &&str| folder.join(name).is_file();
-        let old: Vec<&str> = documents.iter().copied().filter(is_there).collect();
-        let replacement = Replacement { folder, text, old, is_written: false };
-        for name in &replacement.old {
-            if replacement.backup(name).symlink_metadata().is_ok() {
-                let shown = replacement.backup(name).display().to_string();
-                bail!("{shown} exists, from another migration; move it away first");
-            }
+        let mut old = documents(folder);
+        // A run that was killed may have written the new one.
+        old.retain(|name| *name != ZARR_JSON || !has(&folder.join(name), text.as_bytes()));
+        for name in &old {
+            refuse_other_backup(folder, name)?;
         }
-        replacements.push(replacement);
+        replacements.push(Replacement { folder, text, old, is_written: false });
     }
     let result = all(&mut replacements);
     if let Err(error) = result {
@@ -83,18 +132,13 @@ fn all(replacements: &mut [Replacement<'_>]) -> Result<()> {
     }
     for replacement in replacements.iter() {
         for name in replacement.old.iter().filter(|name| **name != ZARR_JSON) {
-            let old = replacement.folder.join(name);
-            fs::remove_file(&old).with_context(|| format!("removing {}", old.display()))?;
+            remove(&replacement.folder.join(name))?;
         }
     }
     Ok(())
 }
 
 impl Replacement<'_> {
-    fn backup(&self, name: &str) -> PathBuf {
-        self.folder.join(format!("{name}.bak"))
-    }
-
     fn kept(&self) -> Vec<String> {
         self.old.iter().map(|name| format!("{name}.bak")).collect()
     }
@@ -102,42 +146,46 @@ impl Replacement<'_> {
     /// Copies the old documents, and writes the new one beside them.
     fn prepare(&self) -> Result<NamedTempFile> {
         for name in &self.old {
-            let backup = self.backup(name);
+            let backup = backup(self.folder, name);
             let copy = || -> Result<()> {
-                fs::copy(self.folder.join(name), &backup)?;
-                Ok(File::open(&backup)?.sync_all()?)
+                let document = self.folder.join(name);
+                self.staged(&fs::read(&document)?, Some(&document))?.persist(&backup)?;
+                Ok(())
             };
             copy().with_context(|| format!("writing {}", backup.display()))?;
         }
-        let mut new = tempfile::Builder::new().prefix(".zarr.json.").tempfile_in(self.folder)?;
-        new.write_all(self.text.as_bytes())?;
+        let first = self.old.first().map(|name| self.folder.join(name));
+        self.staged(self.text.as_bytes(), first.as_deref())
+    }
+
+    /// A file in the folder that is whole before it gets its name, as private as another one.
+    fn staged(&self, bytes: &[u8], like: Option<&Path>) -> Result<NamedTempFile> {
+        let mut new = tempfile::Builder::new().prefix(STAGED).tempfile_in(self.folder)?;
+        new.write_all(bytes)?;
         new.as_file().sync_all()?;
         #[cfg(unix)]
-        {
-            let permissions = self.old.first().map(|name| fs::metadata(self.folder.join(name)));
-            if let Some(Ok(metadata)) = permissions {
-                new.as_file().set_permissions(metadata.permissions())?;
-            }
+        if let Some(Ok(metadata)) = like.map(fs::metadata) {
+            new.as_file().set_permissions(metadata.permissions())?;
         }
+        #[cfg(not(unix))]
+        let _ = like;
         Ok(new)
     }
 
     /// Restores the folder. If an old document is gone or replaced, its copy is complete.
     fn undo(&self) -> Result<()> {
         for name in &self.old {
-            let (backup, document) = (self.backup(name), self.folder.join(name));
+            let (backup, document) = (backup(self.folder, name), self.folder.join(name));
             let is_changed = !document.exists() || (*name == ZARR_JSON && self.is_written);
             if is_changed {
                 fs::rename(&backup, &document)
                     .with_context(|| format!("renaming {}", backup.display()))?;
             } else if backup.symlink_metadata().is_ok() {
-                fs::remove_file(&backup)
-                    .with_context(|| format!("removing {}", backup.display()))?;
+                remove(&backup)?;
             }
         }
-        let new = self.folder.join(ZARR_JSON);
         if self.is_written && !self.old.contains(&ZARR_JSON) {
-            fs::remove_file(&new).with_context(|| format!("removing {}", new.display()))?;
+            remove(&self.folder.join(ZARR_JSON))?;
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ use crate::jobs::runner::{Job, outside_links};
 use crate::metadata::tree;
 use crate::runtime::{Runtime, Workers};
 use crate::store::destination::Destination;
-use crate::store::location::is_group;
+use crate::store::location::{Location, is_group};
 use crate::store::staging::Staged;
 use crate::store::unchanged::while_unchanged;
 
@@ -56,6 +56,9 @@ impl MigrateJob {
     fn in_place(&self, runtime: &Runtime) -> Result<MigrateReport> {
         if is_group(&self.input) {
             return Ok(MigrateReport::Group(group::in_place(self, runtime)?));
+        }
+        if let Some(folder) = Location::new(&self.input).ok().and_then(|array| array.directory()) {
+            in_place::finish(&folder)?;
         }
         let (source, workers) = self.open(runtime)?;
         let migration = while_unchanged(&[&self.input], || self.migration(source, &workers))?;

@@ -7,11 +7,11 @@ mod data_type;
 use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 
-use super::document::{name_dimensions, object, with_members};
+use super::document::{name_dimensions, object, refuse_no_v2, with_members};
 use super::fill_attribute::name_fill_value;
 use crate::error::Result;
 use crate::store::location::Location;
-use crate::store::names::META;
+use crate::store::names::{META, ZARRAY};
 use crate::store::parse::Document;
 
 use codecs::{codecs, object_codec};
@@ -28,7 +28,9 @@ pub(crate) fn older_array(name: &str, document: Document) -> Result<Value> {
     if name == META {
         return Ok(serde_json::to_value(zarrs_recast::metadata_v2_from_v1(&document?)?)?);
     }
-    Ok(object(document, name)?.into())
+    let array = object(document, name)?;
+    refuse_no_v2(&array).context(ZARRAY)?;
+    Ok(array.into())
 }
 
 /// The metadata of a Zarr v2 array as Zarr v3, from `.zarray` and its attributes.
