@@ -266,3 +266,16 @@ pub(crate) fn codecs_from_cf(
         .map_err(|error| pack_error(py, &error))?;
     Ok(json!(chosen).to_string())
 }
+
+/// The paths of coordinates, by recast_pack's `coordinates`, among arrays and groups: the path, the names of an array's dimensions,
+/// and the attributes of each, as JSON.
+#[pyfunction]
+pub(crate) fn coordinates(nodes: &str) -> PyResult<Vec<String>> {
+    let nodes: Vec<(String, Option<Vec<String>>, Map<String, Value>)> = read_json(nodes)?;
+    let described = nodes.iter().map(|(path, dimensions, attributes)| recast_pack::Described {
+        path,
+        dimensions: dimensions.as_ref().map(|names| names.iter().map(String::as_str).collect()),
+        attributes: Some(attributes),
+    });
+    Ok(recast_pack::coordinates(&described.collect::<Vec<_>>()).into_keys().collect())
+}

@@ -24,7 +24,7 @@ mod _core {
     #[pymodule_export]
     use crate::chain::{Chain, check_codec, scalar_from_json, scalar_to_json};
     #[pymodule_export]
-    use crate::choosing::{Choice, Survey, Surveyor, choose, codecs_from_cf};
+    use crate::choosing::{Choice, Survey, Surveyor, choose, codecs_from_cf, coordinates};
     #[pymodule_export]
     use crate::functions::{
         cast_array, cast_array_into, scale_offset_decode, scale_offset_decode_into,

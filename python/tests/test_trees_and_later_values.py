@@ -94,8 +94,10 @@ def dataset():
 
 
 def test_a_bound_that_leaves_little_of_a_variable_is_a_warning_with_its_name(tmp_path):
-    with pytest.warns(UserWarning, match=r"^rain: the bound 0.01 is 169.5 times the range") as caught:
+    with pytest.raises(ValueError, match=r"rain: the bound 0.01 of max_abs_error leaves one value"):
         encoding_for(dataset(), max_abs_error=0.01)
+    with pytest.warns(UserWarning, match=r"^rain: the bound 0.01 is 169.5 times the range") as caught:
+        encoding_for(dataset(), max_abs_error=0.01, allow_constant=True)
     assert [warning.filename for warning in caught] == [__file__]
     # In units of the range, one number is right for all.
     encoding = encoding_for(dataset(), error_over_range=1e-3)
@@ -105,7 +107,10 @@ def test_a_bound_that_leaves_little_of_a_variable_is_a_warning_with_its_name(tmp
             values = dataset()[name].values
             assert abs(read[name].values - values).max() <= 1e-3 * np.ptp(values.astype("f8"))
     dataset().to_zarr(tmp_path / "in.zarr", consolidated=False)
-    report = zarr_recast.pack(tmp_path / "in.zarr", tmp_path / "out.zarr", max_abs_error=0.01)
+    places = (tmp_path / "in.zarr", tmp_path / "out.zarr")
+    with pytest.raises(ValueError, match=r"rain: the bound 0.01 of max_abs_error leaves one value"):
+        zarr_recast.pack(*places, max_abs_error=0.01)
+    report = zarr_recast.pack(*places, max_abs_error=0.01, allow_constant={"rain": True})
     assert set(report.coarse) == {"rain"} and report.packed["t"].coarse is None
     assert report.packed["rain"].coarse["of_range"] > 100
     report = zarr_recast.pack(tmp_path / "in.zarr", tmp_path / "o.zarr", error_over_range={"t": 1e-3, "rain": 0.2})

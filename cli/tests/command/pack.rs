@@ -278,15 +278,19 @@ fn a_bound_that_leaves_little_of_an_array_is_in_the_headline() {
     Sample::new("float32", &[3, 4], &[3, 4], json!(-1)).write(&wind, &bytes(&rain));
     let sentence = "the bound 0.01 is 90.91 times the range of the values";
     let page = path(&trial.place("page.html"));
+    let refused = trial.fails(&["-e", "0.01"]);
+    assert!(refused.contains("wind: the bound 0.01") && refused.contains("--exclude"), "{refused}");
     for flags in [&["--dry-run"][..], &["--report", &page]] {
-        let report = trial.command(&[&["-e", "0.01"], flags].concat()).prints();
+        let flags = [&["-e", "0.01", "--allow-constant"], flags].concat();
+        let report = trial.command(&flags).prints();
         let first = report.lines().next().unwrap();
         assert!(first.ends_with("; the bound is coarse for 1 array"), "{report}");
         let line = report.lines().find(|line| line.starts_with("coarse")).unwrap();
         assert!(line.contains("wind: ") && line.contains(sentence), "{report}");
     }
     assert!(std::fs::read_to_string(page).unwrap().contains(sentence));
-    let report = recast(&["pack", "-e", "0.01", &path(&wind), "x.zarr", "--dry-run"]).prints();
+    let flags = ["-e", "0.01", "--allow-constant", "--dry-run"];
+    let report = recast(&[&["pack", &path(&wind), "x.zarr"], &flags[..]].concat()).prints();
     assert!(report.lines().next().unwrap().contains(sentence), "{report}");
 }
 

@@ -173,6 +173,12 @@ impl Candidate {
         self.chain.decode(&self.encode(elements)?)
     }
 
+    /// Whether all values of a range decode to one of them.
+    pub(crate) fn leaves_one_of(&self, (least, greatest): (Scalar, Scalar)) -> bool {
+        let decoded = |value: Scalar| self.decoded(&value.to_ne_bytes()).ok();
+        !least.equals(greatest) && decoded(least).is_some_and(|one| decoded(greatest) == Some(one))
+    }
+
     /// The same codecs for an array with another of the fill values.
     pub(crate) fn with_fill_value(&self, fill_value: Scalar) -> Result<Self> {
         let chain = bound(self.chain.decoded_type(), fill_value, &self.codecs)?;

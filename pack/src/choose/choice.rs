@@ -98,7 +98,9 @@ pub fn choose_checked(
         Chooser::new("the array".to_owned(), &options, &survey, None)?.through_float64()?;
     let mut candidates = chooser.candidates();
     while let Some(candidate) = candidates.next() {
-        let choice = Choice::new(&chooser, candidate?);
+        let candidate = candidate?;
+        chooser.refuse_constant(&candidate, &survey)?;
+        let choice = Choice::new(&chooser, candidate);
         match check(&choice) {
             Ok(()) => return Ok(choice),
             Err(wrong) => candidates.reject(wrong.into_inner())?,

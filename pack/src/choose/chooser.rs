@@ -3,7 +3,7 @@
 use anyhow::{Context, bail};
 use recast_kernels::{ElementType, Format, OutOfRange, Rounding, Scalar, Specials};
 
-use super::candidate::{ScaleCandidate, in_working};
+use super::candidate::{Candidate, ScaleCandidate, in_working};
 use crate::check::comparison::Tolerance;
 use crate::error::Result;
 use crate::options::{NanTo, PackOptions};
@@ -112,6 +112,29 @@ impl<'a> Chooser<'a> {
             Some(workers) => workers.install(work),
             None => work(),
         }
+    }
+
+    /// Refuses a bound that leaves one value of an array that has several, unless the options allow that.
+    ///
+    /// # Errors
+    /// Names the values, and the ways out.
+    pub(crate) fn refuse_constant(&self, candidate: &Candidate, survey: &Survey) -> Result<()> {
+        let Some(range) = survey.range() else { return Ok(()) };
+        let is_asked = self.options.allow_constant || self.options.is_explicit();
+        if is_asked || !candidate.leaves_one_of(range) {
+            return Ok(());
+        }
+        let Tolerance { absolute, relative, name, .. } = self.tolerance();
+        let (bound, (least, greatest)) = (absolute.max(relative), range);
+        // Without a bound, nothing is promised.
+        if bound.is_infinite() {
+            return Ok(());
+        }
+        bail!(
+            "the bound {bound:?} of {name} leaves one value: all from {least} to {greatest} become equal; use a \
+             finer bound, such as --error-over-range, for a group a table of --config or --exclude; \
+             --allow-constant accepts it"
+        )
     }
 
     /// The tolerance for every element.

@@ -112,6 +112,9 @@ pub struct PackOptions {
     /// Allow valid values to share a stored code with NaN, or with a missing value within the bound; they are counted.
     #[cfg_attr(feature = "clap", arg(long))]
     pub allow_collisions: bool,
+    /// Allow a bound that leaves one value of an array that has several.
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub allow_constant: bool,
     /// Clamps smaller values to MIN and counts them. NaN, infinities, missing values and the fill value stay.
     #[serde(serialize_with = "json::written", deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "MIN"))]
@@ -228,6 +231,7 @@ impl PackOptions {
                 "no_nan",
                 "infinity",
                 "allow_collisions",
+                "allow_constant",
                 "src_min",
                 "src_max",
                 "range",

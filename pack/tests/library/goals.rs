@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use crate::common::{
-    Sample, Trial, assert_within, bytes, codec_names, configuration, field, kelvin, metadata,
-    names, numbers, one_thread, options, read_f32, relative, stored_codes, told, trial, within,
+    Sample, Trial, assert_within, bytes, codec_names, configuration, create_group, field, kelvin,
+    metadata, names, numbers, one_thread, options, read_f32, relative, stored_codes, told, trial,
+    within,
 };
 use recast_kernels::ElementType;
 use recast_pack::{DryRun, ErrorKind, Job, PackJob, PackOptions, PackReport, scalar};
@@ -401,4 +402,33 @@ fn infinities_that_get_codes_are_counted_as_infinite() {
     let report = trial(&values, json!("NaN")).pack(PackOptions { infinity: true, ..within(0.5) });
     let counts = report.unwrap().counts;
     assert_eq!([counts.nan, counts.infinite, counts.missing], [1, 2, 0]);
+}
+
+#[test]
+fn a_bound_that_leaves_one_value_of_several_is_refused_unless_that_is_allowed() {
+    let small: Vec<f32> = (0..500).map(|n| n as f32 * 2e-8).collect();
+    let trial = trial(&small, json!("NaN"));
+    let plain = json!({"max-abs-error": 0.01, "readers": ["any"]});
+    for options in [within(0.01), options(json!({"precision": 0.01})), options(plain)] {
+        let error = trial.refuses(options.clone());
+        for part in ["in.zarr", "leaves one value", "--error-over-range", "--exclude"] {
+            assert!(error.contains(part), "{error}");
+        }
+        let report = trial.pack(PackOptions { allow_constant: true, ..options }).unwrap();
+        assert!(report.coarse.is_some());
+        assert!(read_f32(&trial.output()).iter().all(|value| *value == 0.0));
+    }
+    // Two values are left, or there is one only.
+    trial.pack(within(4e-6)).unwrap();
+    Trial::new(&[1e-5_f32; 9], 3, json!({})).pack(within(0.01)).unwrap();
+    // In a group the array is named, and nothing is written.
+    let group = Trial::empty();
+    create_group(&group.input());
+    for (name, values) in [("pr", small), ("t", kelvin(500))] {
+        let sample = Sample::new("float32", &[500], &[500], json!("NaN"));
+        sample.write(&group.input().join(name), &bytes(&values));
+    }
+    let error = told(group.group_job(within(0.01)).run(&one_thread())).map(drop).unwrap_err();
+    assert!(error.contains("pr") && error.contains("--exclude"), "{error}");
+    assert!(!group.output().exists());
 }

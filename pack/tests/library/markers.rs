@@ -235,6 +235,7 @@ fn what_looks_missing_and_is_packed_as_data_is_counted_in_the_report() {
         ..PackOptions::default()
     };
     for options in [wide, auto] {
+        let options = PackOptions { allow_constant: true, ..options };
         let suspects = trial.pack(options.clone()).unwrap().suspects;
         assert_eq!(suspects.len(), 1, "{options:?}");
         assert_eq!((suspects[0].value.to_f64(), suspects[0].count), (f64::from(1e20_f32), 2));
@@ -409,7 +410,8 @@ fn values_on_both_sides_of_a_marker_are_kept_with_a_coarse_bound() {
         let expected = missing.iter().filter(|&&number| number == marker).count() as u64;
         for pow2 in [false, true] {
             let trial = Trial::of(&Sample::new(name, &[count], &[count], json!(1)), &elements);
-            let asked = json!({"max-abs-error": bound, "missing": [marker], "pow2": pow2});
+            let asked = json!({"max-abs-error": bound, "missing": [marker], "pow2": pow2,
+                "allow-constant": true});
             let report =
                 trial.pack(options(asked)).map_err(|error| format!("{name} {pow2}: {error}"));
             let report = report.unwrap();

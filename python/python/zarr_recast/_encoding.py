@@ -14,7 +14,7 @@ from ._core import Choice, Survey, Surveyor, choose, scalar_from_json
 from ._errors import outside
 from ._json import scalar_json
 from ._options import by_name, options_json
-from ._trees import datasets, is_tree
+from ._trees import coordinates_of, datasets, is_tree
 from ._zarr_version import require_zarr
 
 # Bytes of a lazy array without chunks that are read at once.
@@ -36,6 +36,7 @@ def encoding_for(
     grid: Any = None,
     range: Any = None,  # noqa: A002, the command's name
     missing: Any = None,
+    allow_constant: Any = None,
     data_type: Any = None,
     nan: Any = "auto",
     readers: Any = None,
@@ -52,8 +53,8 @@ def encoding_for(
     ----------
     obj : xarray.Dataset, DataTree or DataArray, zarr.Array, dask array, numpy.ndarray or masked array, optional
         The values; none if ``dtype`` and ``range`` are given in its place. For a dataset, a number as a bound
-        applies to all floating-point data variables, and a dictionary to the variables that it names; other
-        variables are not packed. Each of the parameters below may be such a dictionary. In a tree, variables are named by their paths, such as
+        applies to all floating-point data variables that are no coordinates by CF's attributes, and a dictionary to the
+        variables that it names; other variables are not packed. Each of the parameters below may be such a dictionary. In a tree, variables are named by their paths, such as
         ``"ocean/t"``. Masked elements are those of ``filled(fill_value)``, with the ``fill_value`` that is
         returned: the array's own, unless it is not of its type. Those of Dask arrays too.
     dtype : dtype, optional
@@ -79,6 +80,8 @@ def encoding_for(
     missing : float or sequence, optional
         Values that mean "missing", besides NaN and those that the attributes ``_FillValue`` and
         ``missing_value`` name. Each comes back bit for bit.
+    allow_constant : bool, optional
+        Allow a bound that leaves one value of an array that has several.
     data_type : str or dtype, optional
         The type of stored elements; by default the smallest that keeps the bound.
     nan : int, "auto" or None
@@ -171,10 +174,13 @@ def _encodings(
         for group, ds in groups.items()
         for name in ds.variables
     }
+    coordinates = coordinates_of(groups)
     floats = [
         path
         for path, (group, name) in places.items()
-        if name in groups[group].data_vars and _is_float(groups[group][name].dtype)
+        if name in groups[group].data_vars
+        and _is_float(groups[group][name].dtype)
+        and path not in coordinates
     ]
     encodings: dict[str, dict[str, Any]] = {}
     for path, own in by_name(places, floats, arguments).items():

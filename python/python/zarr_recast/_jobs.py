@@ -208,6 +208,7 @@ def pack(
     missing: ByPath[float | Sequence[float]] = None,
     infinity: ByPath[bool] = None,
     allow_collisions: ByPath[bool] = None,
+    allow_constant: ByPath[bool] = None,
     src_min: ByPath[float] = None,
     src_max: ByPath[float] = None,
     range: ByPath[tuple[float, float]] = None,  # noqa: A002, the command's name
@@ -260,8 +261,9 @@ def pack(
         The stored value of NaN. With None, NaN is an error.
     missing : float or sequence, optional
         Values that mean "missing".
-    infinity, allow_collisions : bool, optional
-        Give infinities codes of their own; allow valid values to share a code with missing ones.
+    infinity, allow_collisions, allow_constant : bool, optional
+        Give infinities codes of their own; allow valid values to share a code with missing ones; allow a bound that
+        leaves one value of an array that has several.
     src_min, src_max : float, optional
         Clamp values outside, and count them.
     range : tuple, optional

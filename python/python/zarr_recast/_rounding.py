@@ -10,7 +10,7 @@ import numpy as np
 from ._core import Rounder
 from ._encoding import _MARKERS, _is_float, _native, scalars_json
 from ._options import by_name, options_json
-from ._trees import is_tree
+from ._trees import coordinates_of, is_tree
 
 
 def round_to(
@@ -31,8 +31,8 @@ def round_to(
     Parameters
     ----------
     obj : xarray.Dataset or DataArray, dask array, numpy.ndarray or masked array
-        The values. For a dataset, a number as a bound applies to all floating-point data variables, and a dictionary to
-        the variables that it names. Dask arrays stay lazy.
+        The values. For a dataset, a number as a bound applies to all floating-point data variables that are no coordinates
+        by CF's attributes, and a dictionary to the variables that it names. Dask arrays stay lazy.
     max_abs_error : float, optional
         The largest allowed difference between an element and its rounded value.
     max_rel_error : float, optional
@@ -67,7 +67,12 @@ def round_to(
             "round_to takes no tree; use tree.map_over_datasets(zarr_recast.round_to, kwargs=…)"
         )
     if hasattr(obj, "data_vars"):
-        floats = [name for name in obj.data_vars if _is_float(obj[name].dtype)]
+        coordinates = coordinates_of({"/": obj})
+        floats = [
+            name
+            for name in obj.data_vars
+            if _is_float(obj[name].dtype) and str(name) not in coordinates
+        ]
         picked = by_name(obj.variables, floats, arguments)
         return obj.assign({name: _variable(obj[name], own) for name, own in picked.items()})
     mappings = [name for name, value in arguments.items() if isinstance(value, Mapping)]

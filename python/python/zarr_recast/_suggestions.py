@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from ._cf import _PACKING
-from ._core import SuggestFromBlocks, check_options
+from ._core import SuggestFromBlocks, check_options, coordinates
 from ._encoding import _is_float, _Values, scalars_json
 from ._errors import with_parameters
 from ._options import options_json
 from ._stores import opened
-from ._trees import datasets, is_tree
+from ._trees import coordinates_of, datasets, is_tree
 
 
 @dataclass(frozen=True)
@@ -219,36 +219,35 @@ def _arrays(obj: Any) -> dict[str, Any] | None:
             for group, ds in groups.items()
             for name, variable in ds.data_vars.items()
         }
-        return {name: one for name, one in variables.items() if _is_float(one.dtype)}
+        exact = coordinates_of(groups)
+        return {
+            name: one
+            for name, one in variables.items()
+            if _is_float(one.dtype) and name not in exact
+        }
     if hasattr(obj, "members"):  # of zarr
         nodes = dict(obj.members(max_depth=None))
         arrays = {path: node for path, node in nodes.items() if hasattr(node, "shape")}
-        coordinates = _coordinates({"": obj, **nodes})
+        exact = _coordinates({"": obj, **nodes})
         return {
             path: array
             for path, array in sorted(arrays.items())
-            if path not in coordinates and _is_float(array.dtype)
+            if path not in exact and _is_float(array.dtype)
         }
     return None
 
 
 def _coordinates(nodes: Mapping[str, Any]) -> set[str]:
-    """The paths of a group's coordinates: arrays named like their dimension, and those that attributes name."""
-    paths = set()
+    """The paths of a zarr group's coordinates."""
+    described = []
     for path, node in nodes.items():
-        folder, _, name = path.rpartition("/")
-        attributes = dict(node.attrs)
+        attributes = {key: value for key, value in node.attrs.items() if isinstance(value, str)}
+        names = None
         if hasattr(node, "shape"):
             names = getattr(node.metadata, "dimension_names", None)
-            if list(names or attributes.get("_ARRAY_DIMENSIONS", ())) == [name]:
-                paths.add(path)
-        else:
-            folder = path
-        for key in ("coordinates", "bounds"):
-            named = attributes.get(key)
-            if isinstance(named, str):
-                paths.update(f"{folder}/{one}".strip("/") for one in named.split())
-    return paths
+            names = [str(name) for name in names or node.attrs.get("_ARRAY_DIMENSIONS", ())]
+        described.append((path, names, attributes))
+    return set(coordinates(json.dumps(described)))
 
 
 def _suggestion(obj: Any, options: str) -> Suggestion:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+from ._core import coordinates
 
 
 def is_of_xarray(obj: Any) -> bool:
@@ -18,3 +22,21 @@ def is_tree(obj: Any) -> bool:
 def datasets(tree: Any) -> dict[str, Any]:
     """The datasets of a tree by their paths, without what they inherit."""
     return {node.path: node.to_dataset(inherit=False) for node in tree.subtree}
+
+
+def coordinates_of(groups: Mapping[str, Any]) -> set[str]:
+    """The paths of the coordinates of datasets, each in a group: a group of ``recast pack`` copies the same arrays."""
+    nodes: list[tuple[str, Iterable[str] | None, dict[str, str]]] = []
+    for group, ds in groups.items():
+        folder = group.strip("/")
+        nodes.append((folder, None, _texts(ds)))
+        for name, variable in ds.variables.items():
+            dimensions = [str(dimension) for dimension in variable.dims]
+            nodes.append((f"{folder}/{name}".strip("/"), dimensions, _texts(variable)))
+    return set(coordinates(json.dumps(nodes)))
+
+
+def _texts(obj: Any) -> dict[str, str]:
+    """The attributes that are text, with those that xarray moves into the encoding when it decodes."""
+    all_attributes = {**obj.encoding, **obj.attrs}
+    return {key: value for key, value in all_attributes.items() if isinstance(value, str)}

@@ -206,6 +206,10 @@ impl PackContext<'_> {
         blocks: &mut Option<TrialBlocks>,
         started: Instant,
     ) -> Result<Vec<(Encoded, f64)>> {
+        for member in self.packed() {
+            let is_left = chooser.refuse_constant(&candidate, member.survey);
+            is_left.with_context(|| member.input())?;
+        }
         let tolerance = chooser.tolerance();
         for other in self.check_only() {
             other.check_elements(&candidate, tolerance)?;
