@@ -267,11 +267,13 @@ pub(crate) fn codecs_from_cf(
     Ok(json!(chosen).to_string())
 }
 
-/// The paths of coordinates, by recast_pack's `coordinates`, among arrays and groups: the path, the names of an array's dimensions,
-/// and the attributes of each, as JSON.
+/// An array or a group: its path, the names of an array's dimensions, and its attributes.
+type Described = (String, Option<Vec<String>>, Map<String, Value>);
+
+/// The paths of coordinates among arrays and groups, which are JSON.
 #[pyfunction]
 pub(crate) fn coordinates(nodes: &str) -> PyResult<Vec<String>> {
-    let nodes: Vec<(String, Option<Vec<String>>, Map<String, Value>)> = read_json(nodes)?;
+    let nodes: Vec<Described> = read_json(nodes)?;
     let described = nodes.iter().map(|(path, dimensions, attributes)| recast_pack::Described {
         path,
         dimensions: dimensions.as_ref().map(|names| names.iter().map(String::as_str).collect()),

@@ -33,6 +33,7 @@ enum Request {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+#[expect(clippy::struct_excessive_bools, reason = "arguments of Python's pack")]
 struct Pack {
     source: PathBuf,
     target: PathBuf,

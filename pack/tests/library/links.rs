@@ -140,7 +140,7 @@ fn links_are_counted_by_the_folder_to_which_they_lead_and_the_report_stays_small
         let folders = 1 + random.below(40);
         let mut expected: BTreeMap<String, u64> = BTreeMap::new();
         let above = [root.clone(), root.join("deep"), root.join("deep/er")];
-        for number in 0..(1 + random.below(300)) {
+        for number in 0..=random.below(300) {
             let outermost =
                 above[random.below(3)].join(format!("folder {:02}", random.below(folders)));
             let target = outermost.join("objects").join(format!("{number}"));
