@@ -96,8 +96,10 @@ pub trait DryRun: Job {
     /// # Errors
     /// As [`Job::run`], as far as the sample shows them.
     fn dry_run(&self, runtime: &Runtime) -> std::result::Result<Self::Report, Error> {
-        destination(self, runtime)?;
-        self.preview(runtime)
+        let destination = destination(self, runtime)?;
+        let mut report = self.dry_report(runtime)?;
+        report.as_mut().clone_from(destination.outside_links());
+        Ok(report)
     }
 }
 

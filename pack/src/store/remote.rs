@@ -45,7 +45,7 @@ pub(crate) struct Remote {
     patience: Duration,
 }
 
-/// A server that sends fewer bytes in the time of [`PATIENCE`] has stalled.
+/// A server that sends fewer bytes in the time for which it is waited has stalled.
 const LEAST: usize = 20 << 10;
 
 impl Remote {
