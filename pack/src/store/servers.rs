@@ -203,7 +203,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A chunk may take long, but must not stall for longer than `patience`.
 fn timeouts(patience: Duration) -> [(ClientConfigKey, String); 2] {
-    let patience = format!("{} milliseconds", patience.as_millis());
+    let patience = format!("{} ms", patience.as_millis());
     [(ClientConfigKey::Timeout, "1 hour".to_owned()), (ClientConfigKey::ReadTimeout, patience)]
 }
 
