@@ -119,13 +119,13 @@ impl<'a> Chooser<'a> {
     /// # Errors
     /// Names the values, and the ways out.
     pub(crate) fn refuse_constant(&self, candidate: &Candidate, survey: &Survey) -> Result<()> {
-        let Some(range) = survey.range() else { return Ok(()) };
-        let is_asked = self.options.allow_constant || self.options.is_explicit();
-        if is_asked || !candidate.leaves_one_of(range) {
+        let mut ranges = survey.ranges_to_tell_apart();
+        let lost = ranges.find(|&range| candidate.leaves_one_of(range));
+        let Some((least, greatest)) = lost.filter(|_| !self.options.allow_constant) else {
             return Ok(());
-        }
+        };
         let Tolerance { absolute, relative, name, .. } = self.tolerance();
-        let (bound, (least, greatest)) = (absolute.max(relative), range);
+        let bound = absolute.max(relative);
         // Without a bound, nothing is promised.
         if bound.is_infinite() {
             return Ok(());

@@ -186,11 +186,23 @@ impl Survey {
 
     /// A range with the fill value, if that is a 0 like any other.
     fn with_zero(&self, range: Option<(Scalar, Scalar)>) -> Option<(Scalar, Scalar)> {
-        let is_value = |fill: &&Scalar| {
-            fill.is_zero() && self.count(**fill) > 0 && !self.markers.contains(**fill)
-        };
-        let fills = self.fill_values.iter().filter(is_value);
-        fills.fold(range, |range, &fill| union(range, Some((fill, fill))))
+        let fills = self.fills_that_are_values().filter(|fill| fill.is_zero());
+        fills.fold(range, |range, fill| union(range, Some((fill, fill))))
+    }
+
+    /// The fill values that elements have and that mark nothing.
+    fn fills_that_are_values(&self) -> impl Iterator<Item = Scalar> {
+        let is_value = |fill: &Scalar| self.count(*fill) > 0 && !self.markers.contains(*fill);
+        self.fill_values.iter().copied().filter(is_value)
+    }
+
+    /// The ranges of each of which codecs must leave two values, if it has two: that of the values, and that with each fill
+    /// value that elements have and that marks nothing.
+    pub(crate) fn ranges_to_tell_apart(&self) -> impl Iterator<Item = (Scalar, Scalar)> {
+        let values = self.with_zero(self.range());
+        let fills = self.fills_that_are_values().filter(|fill| fill.is_finite());
+        let with_fills = fills.map(move |fill| union(values, Some((fill, fill))));
+        std::iter::once(values).chain(with_fills).flatten()
     }
 
     /// The unit in which an error may be given: the greatest less the least value, after they are clamped.

@@ -1,11 +1,12 @@
 //! What can be asked for instead of an absolute error, and what the values become.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use crate::common::{
     Sample, Trial, assert_within, bytes, codec_names, configuration, create_group, field, kelvin,
-    metadata, names, numbers, one_thread, options, read_f32, relative, stored_codes, told, trial,
-    within,
+    metadata, names, numbers, one_thread, options, read, read_f32, relative, stored_codes, told,
+    trial, within,
 };
 use recast_kernels::ElementType;
 use recast_pack::{DryRun, ErrorKind, Job, PackJob, PackOptions, PackReport, scalar};
@@ -421,6 +422,48 @@ fn a_bound_that_leaves_one_value_of_several_is_refused_unless_that_is_allowed() 
     // Two values are left, or there is one only.
     trial.pack(within(4e-6)).unwrap();
     Trial::new(&[1e-5_f32; 9], 3, json!({})).pack(within(0.01)).unwrap();
+    // A fill value that elements have is a value, unless it marks missing ones: 0, as of masks, or another one.
+    for (values, fill, bound, may_be_refused) in [
+        (&[1.0_f32, 0.0, 1.0][..], 0.0, 1.0, true),
+        (&[5.0, 0.0], 0.0, 10.0, true),
+        (&[5.0, 6.0, 5.0], 5.0, 2.0, true),
+        (&[10.0, 11.0], 0.0, 2.0, true),
+        (&[0.0, 10.0, 11.0], 0.0, 2.0, false),
+        (&[7.0, 7.0], 0.0, 2.0, false),
+        (&[f32::NAN, 7.0], 0.0, 2.0, false),
+    ] {
+        for element_type in ["float32", "float64", "int16"] {
+            if element_type == "int16" && values.iter().any(|value| value.is_nan()) {
+                continue;
+            }
+            let elements = match element_type {
+                "float32" => bytes(values),
+                "float64" => bytes(&values.iter().copied().map(f64::from).collect::<Vec<_>>()),
+                _ => bytes(&values.iter().map(|&value| value as i16).collect::<Vec<_>>()),
+            };
+            let fill = if element_type == "int16" { json!(fill as i16) } else { json!(fill) };
+            let length = values.len() as u64;
+            let sample = Sample::new(element_type, &[length], &[length], fill);
+            let trial = Trial::of(&sample, &elements);
+            let case = format!("{element_type} {values:?}");
+            if let Err(error) = trial.pack(within(bound)) {
+                assert!(may_be_refused && error.contains("leaves one value"), "{case}: {error}");
+                continue;
+            }
+            assert!(element_type != "float32" || !may_be_refused, "{case}");
+            let size = elements.len() / values.len();
+            let distinct = |bytes: &[u8]| bytes.chunks(size).collect::<BTreeSet<_>>().len();
+            assert!(distinct(&read(&trial.output())) >= distinct(&elements).min(2), "{case}");
+        }
+    }
+    // A bound beside a given scale or offset is one, too.
+    let near = Trial::new(&[1.0_f32, 1.1, 1.2, 1.3], 4, json!({}));
+    for given in [json!({"offset": 1}), json!({"offset": 0}), json!({"scale": 1})] {
+        let mut all = json!({"max-abs-error": 1});
+        all.as_object_mut().unwrap().extend(given.as_object().unwrap().clone());
+        let error = near.pack(options(all)).map(drop).unwrap_err();
+        assert!(error.contains("leaves one value"), "{error}");
+    }
     // In a group the array is named, and nothing is written.
     let group = Trial::empty();
     create_group(&group.input());
