@@ -473,7 +473,8 @@ fn cast_part(source: ElementType, numbers: Numbers, random: &mut Random) -> Part
     if rounding != Rounding::NearestEven {
         json += &format!(r#","rounding":"{rounding}""#);
     }
-    if let Some(name) = mode.name() {
+    if mode != OutOfRange::Error {
+        let name = mode.name();
         json += &format!(r#","out_of_range":"{name}""#);
     }
     let pairs = |map: &[(Scalar, Scalar)]| {

@@ -150,7 +150,7 @@ fn cast(line: &Value, level: Level) -> Result<usize, String> {
                 .iter()
                 .map(|case| {
                     let result = case[1].as_array().map_or(&case[1], |results| &results[at]);
-                    let in_mode = mode.name().map_or(&Value::Null, |name| &result[name]);
+                    let in_mode = &result[mode.name()];
                     let outcome = if result.is_string() {
                         Outcome::Passes(bytes(target, result)?)
                     } else if !result["error"].is_null() {

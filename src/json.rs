@@ -84,8 +84,12 @@ impl<'a> Node<'a> {
         match serde_json::from_str::<&RawValue>(text) {
             Ok(raw) => Ok(Self { path: path.to_owned(), text: raw.get() }),
             Err(error) => {
+                let way_out = match text.trim() {
+                    "NaN" | "Infinity" | "-Infinity" | "+Infinity" => "; write it in quotes",
+                    _ => "",
+                };
                 let text = shortened(text);
-                Err(MetadataError::new(path, format!("not valid JSON, {error}: {text}")))
+                Err(MetadataError::new(path, format!("not valid JSON, {error}: {text}{way_out}")))
             }
         }
     }
@@ -118,7 +122,11 @@ impl<'a> Node<'a> {
             Some(b't' | b'f') => "a boolean",
             _ => "a number",
         };
-        self.error(format!("must be {expected}; found {kind}, {}", shortened(self.text)))
+        let found = match kind {
+            "null" => kind.to_owned(),
+            _ => format!("{kind}, {}", shortened(self.text)),
+        };
+        self.error(format!("must be {expected}; found {found}"))
     }
 
     pub(crate) fn is_string(&self) -> bool {

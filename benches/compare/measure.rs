@@ -183,8 +183,8 @@ pub(crate) fn measure(
     budget: &Budget,
 ) -> Result<Row, crate::Error> {
     let name = case.name();
-    let plan = Level::selected()
-        .and_then(|level| case.plan(level))
+    let plan = Level::forced()
+        .and_then(|level| case.plan(level.unwrap_or_else(Level::selected)))
         .map_err(|error| format!("{name}: {error}"))?;
     let (source_bytes, target_bytes) = (n * case.source.size(), n * case.target.size());
     let (all_input, all_output) = buffers.bytes();

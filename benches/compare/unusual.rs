@@ -70,8 +70,8 @@ pub(crate) struct Cost {
 
 /// The levels that are compared: the one that `RECAST_LEVEL` names, or else all with vectors.
 pub(crate) fn levels() -> Result<Vec<Level>, Error> {
-    if std::env::var_os("RECAST_LEVEL").is_some() {
-        return Ok(vec![Level::selected()?]);
+    if let Some(level) = Level::forced()? {
+        return Ok(vec![level]);
     }
     Ok(Level::available().into_iter().filter(|&level| level != Level::Scalar).collect())
 }

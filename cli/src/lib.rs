@@ -16,6 +16,7 @@ mod stream;
 use std::ffi::OsString;
 
 use clap::FromArgMatches;
+use recast_kernels::Level;
 
 use args::{Cli, Command};
 
@@ -40,7 +41,19 @@ pub fn run(arguments: &[OsString]) -> u8 {
     failure::quiet_panics();
     #[cfg(unix)]
     failure::survive_large_files();
-    let result = failure::guarded(|| match &cli.command {
+    let result = failure::guarded(|| {
+        // A library goes on with the fastest level; who runs the command would believe in the other.
+        Level::forced()?;
+        run_command(&cli.command)
+    });
+    match result {
+        Ok(()) => 0,
+        Err(error) => failure::report(&error, &command, name),
+    }
+}
+
+fn run_command(command: &Command) -> anyhow::Result<()> {
+    match command {
         Command::Pack(arguments) => commands::pack(arguments),
         Command::Suggest(arguments) => commands::suggest(arguments),
         Command::Unpack(arguments) => commands::unpack(arguments),
@@ -52,10 +65,6 @@ pub fn run(arguments: &[OsString]) -> u8 {
         Command::Raw(arguments) => raw::run(arguments),
         Command::Completions(arguments) => manual::completions(arguments),
         Command::Man(arguments) => manual::page(arguments),
-    });
-    match result {
-        Ok(()) => 0,
-        Err(error) => failure::report(&error, &command, name),
     }
 }
 

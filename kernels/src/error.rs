@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::{ElementType, Level, Scalar};
 
-/// A plan was asked for that has no meaning.
+/// The plan cannot be built.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -100,7 +100,7 @@ impl core::fmt::Display for CastError {
         if *step > 0 && input != value {
             write!(f, " (by then {} {value})", value.element_type())?;
         }
-        let (min, max) = (Scalar::min(*target), Scalar::max(*target));
+        let range = Range(*target);
         let way_out = match reason {
             Reason::Nan => {
                 write!(f, " has no counterpart in {target}")?;
@@ -114,11 +114,11 @@ impl core::fmt::Display for CastError {
                 "map it to one of its values"
             }
             Reason::OutOfRange => {
-                write!(f, " is out of range for {target} ({min} to {max})")?;
+                write!(f, " is out of range for {target} ({range})")?;
                 "clamp, wrap or map it"
             }
             Reason::Overflow => {
-                write!(f, ": scale and offset lead out of the range of {target} ({min} to {max})")?;
+                write!(f, ": scale and offset lead out of the range of {target} ({range})")?;
                 "choose others, or a wider type"
             }
             Reason::InexactDivision => {
@@ -131,6 +131,20 @@ impl core::fmt::Display for CastError {
 }
 
 impl core::error::Error for CastError {}
+
+/// The least and the greatest finite value of a type, as errors name them: `-65504 to 65504`.
+pub(crate) struct Range(pub(crate) ElementType);
+
+impl core::fmt::Display for Range {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let (min, max) = (Scalar::min(self.0), Scalar::max(self.0));
+        match self.0 {
+            // The shortest decimals that read back to the ends of float16 are ±65500.0.
+            ElementType::Float16 => write!(f, "{} to {}", min.to_f64(), max.to_f64()),
+            _ => write!(f, "{min} to {max}"),
+        }
+    }
+}
 
 /// A run failed.
 #[derive(Clone, Debug, PartialEq, Error)]
@@ -155,6 +169,17 @@ pub enum RunError {
         /// Type of the output's elements.
         target_type: ElementType,
     },
+    /// A run in place between types of different sizes.
+    #[error(
+        "{source_type} has {source_size} and {target_type} {target_size} bytes; a run in place needs types of one size",
+        source_size = source_type.size(), target_size = target_type.size()
+    )]
+    InPlace {
+        /// Type of the elements before the run.
+        source_type: ElementType,
+        /// Type of the elements after it.
+        target_type: ElementType,
+    },
     /// A slice of another type than the elements of the run.
     #[error("the slice holds {slice}, and the elements are of type {expected}")]
     SliceType {
@@ -170,7 +195,7 @@ impl RunError {
     pub(crate) fn after(self, elements: usize) -> Self {
         match self {
             Self::Element(error) => CastError { index: error.index + elements, ..error }.into(),
-            other @ (Self::Length { .. } | Self::SliceType { .. }) => other,
+            other @ (Self::Length { .. } | Self::InPlace { .. } | Self::SliceType { .. }) => other,
         }
     }
 }

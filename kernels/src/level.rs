@@ -131,16 +131,29 @@ impl Level {
     }
 
     /// The level that plans use which are not given one: that of the environment variable `RECAST_LEVEL` if it
-    /// is set, else the fastest one of this CPU. Only this reads the variable, once in the life of a process;
-    /// without the feature `std` nothing does.
+    /// names one that this CPU and this build have, else the fastest one. Only this and [`Level::forced`] read the variable,
+    /// once in the life of a process; without the feature `std` nothing does.
+    #[must_use]
+    pub fn selected() -> Self {
+        Self::forced().ok().flatten().unwrap_or_else(|| {
+            let mut fastest_first = Self::ALL.iter().rev().copied();
+            fastest_first.find(|level| level.is_available()).unwrap_or(Self::Scalar)
+        })
+    }
+
+    /// The level that `RECAST_LEVEL` names, if it is set. A program that wants to tell of a misspelt level asks for this; plans
+    /// use the fastest one then.
     ///
     /// # Errors
     /// `RECAST_LEVEL` names no level, or one that this CPU or this build lacks.
-    pub fn selected() -> Result<Self, BuildError> {
-        forced().unwrap_or_else(|| {
-            let mut fastest_first = Self::ALL.iter().rev().copied();
-            Ok(fastest_first.find(|level| level.is_available()).unwrap_or(Self::Scalar))
-        })
+    pub fn forced() -> Result<Option<Self>, BuildError> {
+        #[cfg(feature = "std")]
+        {
+            static FORCED: OnceLock<Result<Option<Level>, BuildError>> = OnceLock::new();
+            FORCED.get_or_init(read_forced).clone()
+        }
+        #[cfg(not(feature = "std"))]
+        Ok(None)
     }
 
     /// The level, if it can be used.
@@ -206,21 +219,12 @@ impl Level {
     }
 }
 
-/// The level that the environment variable forces.
+/// The level that the environment variable names.
 #[cfg(feature = "std")]
-fn forced() -> Option<Result<Level, BuildError>> {
-    static FORCED: OnceLock<Option<Result<Level, BuildError>>> = OnceLock::new();
-    let read = || {
-        let name = std::env::var_os("RECAST_LEVEL")?;
-        let level = name.to_string_lossy().parse::<Level>().map_err(BuildError::UnknownLevel);
-        Some(level.and_then(Level::checked))
-    };
-    FORCED.get_or_init(read).clone()
-}
-
-#[cfg(not(feature = "std"))]
-fn forced() -> Option<Result<Level, BuildError>> {
-    None
+fn read_forced() -> Result<Option<Level>, BuildError> {
+    let Some(name) = std::env::var_os("RECAST_LEVEL") else { return Ok(None) };
+    let level = name.to_string_lossy().parse::<Level>().map_err(BuildError::UnknownLevel)?;
+    level.checked().map(Some)
 }
 
 named!(Level);

@@ -33,8 +33,8 @@
 //!   these types are refused when a plan is built; [`Scalar`]s have them all the same.
 //!
 //! # Environment
-//! `RECAST_LEVEL=scalar|avx2|avx512|neon|simd128` forces the level of plans that are not given one; see
-//! [`Level::selected`].
+//! `RECAST_LEVEL=scalar|avx2|avx512|neon|simd128` forces the level of plans that are not given one; other values are ignored.
+//! See [`Level::selected`] and [`Level::forced`].
 //!
 //! # Dependencies in signatures
 //! [`half`] (`f16` and `bf16` are elements) and [`bytemuck`] (the bound of [`Element`]) are re-exported. A
@@ -60,6 +60,7 @@ mod exact;
 mod float_environment;
 #[cfg(feature = "std")]
 mod huge_pages;
+mod infallible;
 mod key_table;
 mod level;
 mod non_temporal;

@@ -39,6 +39,10 @@ struct Inner {
     reference: OnceBox<ByReference>,
 }
 
+// Nothing of a plan changes but `reference`, which is wholly there or not at all.
+impl core::panic::UnwindSafe for Plan {}
+impl core::panic::RefUnwindSafe for Plan {}
+
 impl core::fmt::Debug for Inner {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Plan")
@@ -116,7 +120,7 @@ impl PlanBuilder {
     fn bind(self) -> Result<Plan, BuildError> {
         let Self { source, steps, swap_input, swap_output, level } = self;
         let target = steps.iter().try_fold(in_this_build(source)?, check)?;
-        let level = level.map_or_else(Level::selected, Level::checked)?;
+        let level = level.map_or_else(|| Ok(Level::selected()), Level::checked)?;
         let swap = |swap: bool, element| swap.then(|| bind::swap_bytes(element, level)).flatten();
         let stages: Vec<Stage> = swap(swap_input, source)
             .into_iter()
@@ -219,6 +223,23 @@ impl Plan {
         self.inner.level
     }
 
+    /// Whether no element can fail, whatever the input is. `false` promises nothing: some plans do not fail that it is said of,
+    /// as a division of integers that are all multiples of the scale.
+    ///
+    /// ```
+    /// use recast_kernels::{Cast, ElementType, OutOfRange, Plan};
+    /// # fn main() -> Result<(), recast_kernels::BuildError> {
+    /// let clamp = Cast::new(ElementType::UInt8).out_of_range(OutOfRange::Clamp);
+    /// assert!(Plan::builder(ElementType::Int16).cast(clamp.clone()).build()?.is_infallible());
+    /// // NaN has no counterpart.
+    /// assert!(!Plan::builder(ElementType::Float32).cast(clamp).build()?.is_infallible());
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn is_infallible(&self) -> bool {
+        crate::infallible::never_fails(self.source(), self.steps())
+    }
+
     /// Runs the steps over elements in native byte order (unless swapped), of any alignment.
     ///
     /// The calling thread's floating-point environment does not matter: rounding and subnormals are those
@@ -238,8 +259,23 @@ impl Plan {
     /// As [`Plan::run`].
     pub fn run_uninit(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> Result<(), RunError> {
         self.check_lengths(input.len(), output.len())?;
+        self.run_part(input, output, self.goes_past_the_caches(output.len()))
+    }
+
+    /// Whether a run that writes so many bytes goes past the caches.
+    fn goes_past_the_caches(&self, output_bytes: usize) -> bool {
+        self.target().size() > self.source().size() && output_bytes >= STREAMED_BYTES
+    }
+
+    /// Runs all of a run or a part of it, whose lengths are right.
+    fn run_part(
+        &self,
+        input: &[u8],
+        output: &mut [MaybeUninit<u8>],
+        past_the_caches: bool,
+    ) -> Result<(), RunError> {
         in_default_environment((input, output), |(input, output)| {
-            if self.target().size() > self.source().size() && output.len() >= STREAMED_BYTES {
+            if past_the_caches {
                 self.run_non_temporal(input, output)
             } else {
                 self.run_blocks(input, output)
@@ -281,6 +317,9 @@ impl Plan {
     ) -> Result<(), RunError> {
         /// Bytes of output that are gathered before they are written.
         const GATHERED: usize = 2048;
+        /// At the start of a cache line, so that no vector straddles two.
+        #[repr(align(64))]
+        struct Gathered([MaybeUninit<u8>; GATHERED]);
         const {
             assert!(
                 GATHERED.is_multiple_of(CACHE_LINE) && GATHERED.is_multiple_of(stages::GRANULE * 8)
@@ -295,7 +334,7 @@ impl Plan {
         let (first_input, input) = input.split_at(before * source.size());
         let (first_output, output) = output.split_at_mut(start);
         self.run_blocks(first_input, first_output)?;
-        let mut gathered = [stages::unwritten(); GATHERED];
+        let Gathered(gathered) = &mut Gathered([stages::unwritten(); GATHERED]);
         let inputs = input.chunks(block * source.size());
         NonTemporalStores::scope(|stores| {
             for (number, (input, output)) in inputs.zip(output.chunks_mut(GATHERED)).enumerate() {
@@ -316,14 +355,27 @@ impl Plan {
     /// # Errors
     /// The first element that cannot be converted, or bytes that are no whole number of elements.
     pub fn run_to_vec(&self, input: &[u8]) -> Result<Vec<u8>, RunError> {
+        // SAFETY: `run_uninit` says so.
+        unsafe { self.to_vec(input, Self::run_uninit) }
+    }
+
+    /// The output of a run in a new buffer.
+    ///
+    /// # Safety
+    /// Where `run` succeeds, it has initialised all of its output.
+    unsafe fn to_vec(
+        &self,
+        input: &[u8],
+        run: impl FnOnce(&Self, &[u8], &mut [MaybeUninit<u8>]) -> Result<(), RunError>,
+    ) -> Result<Vec<u8>, RunError> {
         let len = (input.len() / self.source().size()).checked_mul(self.target().size());
         let Some(len) = len else {
             // More than the address space of 32 bits holds.
             return self.check_lengths(input.len(), usize::MAX).map(|()| Vec::new());
         };
         let mut output = Vec::with_capacity(len);
-        self.run_uninit(input, &mut output.spare_capacity_mut()[..len])?;
-        // SAFETY: there is capacity for `len` bytes, and `run_uninit` has initialised them.
+        run(self, input, &mut output.spare_capacity_mut()[..len])?;
+        // SAFETY: there is capacity for `len` bytes, and `run` has initialised them, as the caller vouches.
         unsafe { output.set_len(len) };
         Ok(output)
     }
@@ -365,6 +417,31 @@ impl Plan {
         self.run(bytemuck::cast_slice(input), bytemuck::cast_slice_mut(output))
     }
 
+    /// As [`Plan::run_slice_into`], into memory that need not be initialised; it is wholly so after success.
+    ///
+    /// ```
+    /// use core::mem::MaybeUninit;
+    /// use recast_kernels::{Cast, ElementType, Plan};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let plan = Plan::builder(ElementType::Float32).cast(Cast::new(ElementType::UInt8)).build()?;
+    /// let mut output = [MaybeUninit::uninit(); 2];
+    /// assert_eq!(plan.run_slice_uninit::<f32, u8>(&[2.5, 7.0], &mut output)?, [2, 7]);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Plan::run_slice_into`].
+    pub fn run_slice_uninit<'a, S: Element, T: Element>(
+        &self,
+        input: &[S],
+        output: &'a mut [MaybeUninit<T>],
+    ) -> Result<&'a mut [T], RunError> {
+        self.check_types(S::TYPE, T::TYPE)?;
+        self.run_uninit(bytemuck::cast_slice(input), stages::uninit_bytes::<T>(output))?;
+        // SAFETY: `run_uninit` has initialised all bytes of `output`, which are values of `T` whatever they are.
+        Ok(unsafe { output.assume_init_mut() })
+    }
+
     /// Whether slices of these types hold the plan's elements.
     fn check_types(&self, source: ElementType, target: ElementType) -> Result<(), RunError> {
         for (slice, expected) in [(source, self.source()), (target, self.target())] {
@@ -391,6 +468,10 @@ impl Plan {
     /// The first element that cannot be converted, bytes that are no whole number of elements, or types
     /// of differing sizes; the contents are then unspecified.
     pub fn run_in_place(&self, elements: &mut [u8]) -> Result<(), RunError> {
+        let (source_type, target_type) = (self.source(), self.target());
+        if source_type.size() != target_type.size() {
+            return Err(RunError::InPlace { source_type, target_type });
+        }
         self.check_lengths(elements.len(), elements.len())?;
         // Copied block by block, which stay in the first-level cache.
         let mut copy = [0; IN_PLACE_BYTES];
@@ -401,6 +482,29 @@ impl Plan {
                 .map_err(|error| error.after(number * IN_PLACE_BYTES / self.source().size()))?;
         }
         Ok(())
+    }
+
+    /// As [`Plan::run_in_place`], over typed elements.
+    ///
+    /// ```
+    /// use recast_kernels::{Cast, ElementType, Plan};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let plan = Plan::builder(ElementType::Int32).cast(Cast::new(ElementType::Float32)).build()?;
+    /// assert_eq!(plan.run_slice_in_place::<i32, f32>(&mut [7, -1])?, [7.0, -1.0]);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Plan::run_in_place`], and elements of another type than the plan's.
+    pub fn run_slice_in_place<'a, S: Element, T: Element>(
+        &self,
+        elements: &'a mut [S],
+    ) -> Result<&'a mut [T], RunError> {
+        self.check_types(S::TYPE, T::TYPE)?;
+        let bytes: &mut [u8] = bytemuck::cast_slice_mut(elements);
+        self.run_in_place(bytes)?;
+        // Types of one size have one alignment.
+        Ok(bytemuck::cast_slice_mut(bytes))
     }
 
     /// As [`Plan::run`], with the elements spread over the threads of rayon's current pool. Worth it from
@@ -421,6 +525,22 @@ impl Plan {
     /// As [`Plan::run`]: also of the elements that several threads find, the first.
     #[cfg(feature = "rayon")]
     pub fn par_run(&self, input: &[u8], output: &mut [u8]) -> Result<(), RunError> {
+        // SAFETY: as in `run`.
+        self.par_run_uninit(input, unsafe { stages::as_output(output) })
+    }
+
+    /// As [`Plan::par_run`], into a new buffer, which is not zeroed first.
+    ///
+    /// # Errors
+    /// As [`Plan::run_to_vec`].
+    #[cfg(feature = "rayon")]
+    pub fn par_run_to_vec(&self, input: &[u8]) -> Result<Vec<u8>, RunError> {
+        // SAFETY: `par_run_uninit` runs `run_part` over all of its output, which initialises it where it succeeds.
+        unsafe { self.to_vec(input, Self::par_run_uninit) }
+    }
+
+    #[cfg(feature = "rayon")]
+    fn par_run_uninit(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> Result<(), RunError> {
         use rayon::prelude::*;
         /// Elements that are worth handing to another thread.
         const LEAST: usize = 16_384;
@@ -430,13 +550,16 @@ impl Plan {
         let piece = (output.len() / target.size()).div_ceil(2 * threads);
         let piece = piece.next_multiple_of(CACHE_LINE).max(LEAST);
         if threads == 1 || output.len() <= piece * target.size() {
-            return self.run(input, output);
+            return self.run_uninit(input, output);
         }
         self.check_lengths(input.len(), output.len())?;
+        let past_the_caches = self.goes_past_the_caches(output.len());
         let inputs = input.par_chunks(piece * source.size());
         let outputs = output.par_chunks_mut(piece * target.size());
-        let results: Vec<_> =
-            inputs.zip(outputs).map(|(input, output)| self.run(input, output)).collect();
+        let results: Vec<_> = inputs
+            .zip(outputs)
+            .map(|(input, output)| self.run_part(input, output, past_the_caches))
+            .collect();
         for (number, result) in results.into_iter().enumerate() {
             result.map_err(|error| error.after(number * piece))?;
         }
@@ -520,7 +643,7 @@ fn to_aligned_output(output: &[MaybeUninit<u8>], size: usize) -> usize {
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum CastSliceError {
-    /// The cast has no meaning.
+    /// The cast cannot be built.
     #[error(transparent)]
     Build(#[from] BuildError),
     /// The run failed.

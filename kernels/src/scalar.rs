@@ -8,6 +8,7 @@ use core::str::FromStr;
 
 use half::{bf16, f16};
 
+use crate::error::Range;
 use crate::exact::{Exact, Integer};
 use crate::float_environment::in_default_environment;
 use crate::reference;
@@ -82,9 +83,9 @@ impl Scalar {
             Self::read(element_type, text)
         });
         read.ok_or_else(|| {
-            let (min, max) = (Self::min(element_type), Self::max(element_type));
+            let range = Range(element_type);
             let number = if element_type.is_integer() { "a whole number" } else { "a number" };
-            ParseError::new(text, format!("{number} from {min} to {max}, as {element_type} needs"))
+            ParseError::new(text, format!("{number} from {range}, as {element_type} needs"))
         })
     }
 

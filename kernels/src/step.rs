@@ -1,15 +1,13 @@
 //! What a plan does to each element: casts and scale-and-offset, with their parameters.
 
-use alloc::borrow::ToOwned;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Deref;
 use core::slice;
-use core::str::FromStr;
 
 use crate::error::named;
-use crate::{ElementType, ParseError, Scalar};
+use crate::{ElementType, Scalar};
 
 /// How a value between two representable ones is rounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -76,26 +74,24 @@ impl OutOfRange {
     /// All of them, the default first.
     pub const ALL: &'static [Self] = &[Self::Error, Self::Clamp, Self::Wrap];
 
-    /// The name; `None` for [`OutOfRange::Error`], which is written by absence.
+    /// The name, for instance `clamp`. The metadata of Zarr write [`OutOfRange::Error`] by absence.
     #[must_use]
-    pub const fn name(self) -> Option<&'static str> {
+    pub const fn name(self) -> &'static str {
         match self {
-            Self::Error => None,
-            Self::Clamp => Some("clamp"),
-            Self::Wrap => Some("wrap"),
+            Self::Error => "error",
+            Self::Clamp => "clamp",
+            Self::Wrap => "wrap",
         }
     }
-}
 
-/// Reads the name; [`OutOfRange::Error`] has none.
-impl FromStr for OutOfRange {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        let mode = Self::ALL.iter().copied().find(|mode| mode.name() == Some(text));
-        mode.ok_or_else(|| ParseError::new(text, "clamp or wrap".to_owned()))
+    /// The mode with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|mode| mode.name() == name)
     }
 }
+
+named!(OutOfRange);
 
 /// What an [`Affine`] step does when finite input overflows to infinity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -188,7 +184,13 @@ impl PartialEq for Entries {
 
 impl fmt::Debug for Entries {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        (**self).fmt(f)
+        /// Entries of a long map that are shown.
+        const SHOWN: usize = 8;
+        f.debug_list().entries(self.iter().take(SHOWN)).finish()?;
+        match self.len() {
+            0..=SHOWN => Ok(()),
+            len => write!(f, " and {} more", len - SHOWN),
+        }
     }
 }
 

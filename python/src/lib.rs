@@ -38,10 +38,17 @@ mod _core {
     use crate::rounding::Rounder;
     #[pymodule_export]
     use crate::suggesting::{SuggestFromBlocks, check_options};
+    use pyo3::exceptions::PyUserWarning;
     use pyo3::prelude::*;
+    use std::ffi::CString;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        if let Err(error) = recast_kernels::Level::forced() {
+            let message = CString::new(format!("{error}; the fastest level is used"))?;
+            let category = module.py().get_type::<PyUserWarning>();
+            PyErr::warn(module.py(), &category, &message, 1)?;
+        }
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("DATA_TYPES", crate::dtypes::names(module.py())?)
     }

@@ -207,7 +207,9 @@ pub(crate) fn rounding(object: &Bound<'_, PyAny>) -> PyResult<Rounding> {
 
 pub(crate) fn out_of_range(object: Option<&Bound<'_, PyAny>>) -> PyResult<OutOfRange> {
     object.map_or(Ok(OutOfRange::Error), |object| {
-        named("out_of_range_mode", object, OutOfRange::ALL, OutOfRange::name)
+        // An error is meant where nothing is given, as in the metadata.
+        let name = |mode: OutOfRange| (mode != OutOfRange::Error).then(|| mode.name());
+        named("out_of_range_mode", object, OutOfRange::ALL, name)
     })
 }
 

@@ -1,7 +1,10 @@
 """Chains: codecs bound to a data type and a fill value."""
 
 import json
+import os
 import pickle
+import subprocess
+import sys
 
 import ml_dtypes
 import numpy as np
@@ -114,3 +117,11 @@ def test_errors_of_a_later_step_name_the_element_that_was_given():
     with pytest.raises(zr.CastError, match=r"element \(1,\): float32 100.0 \(by then float32 950.0\)") as caught:
         zr.Chain("float32", CODECS).encode(np.float32([6, 100]))
     assert (caught.value.index, caught.value.value, caught.value.target) == ((1,), 100.0, "uint8")
+
+
+def test_a_misspelt_level_in_the_environment_warns_once_and_fails_nothing():
+    code = "import zarr_recast; print(zarr_recast.__version__)"
+    env = {**os.environ, "RECAST_LEVEL": "avx521"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.strip() == zr.__version__
+    assert done.stderr.count('RECAST_LEVEL: "avx521" is not one of scalar, avx2') == 1

@@ -122,8 +122,9 @@ impl CastValue {
         if let Some(rounding) = self.rounding {
             configuration.insert(Self::ROUNDING.into(), rounding.name().into());
         }
-        if let Some(name) = self.out_of_range.name() {
-            configuration.insert(Self::OUT_OF_RANGE.into(), name.into());
+        // The default is written by absence.
+        if self.out_of_range != OutOfRange::Error {
+            configuration.insert(Self::OUT_OF_RANGE.into(), self.out_of_range.name().into());
         }
         if let Some(map) = &self.scalar_map {
             configuration.insert(Self::SCALAR_MAP.into(), map.to_json());
@@ -181,10 +182,8 @@ fn read_rounding(node: &Node<'_>) -> Result<Rounding, MetadataError> {
 fn read_out_of_range(node: &Node<'_>) -> Result<OutOfRange, MetadataError> {
     const EXPECTED: &str = "clamp or wrap; leave the key out to make a value out of range an error";
     let name = node.string(EXPECTED)?;
-    OutOfRange::ALL
-        .iter()
-        .copied()
-        .find(|mode| mode.name() == Some(name.as_str()))
+    OutOfRange::from_name(&name)
+        .filter(|mode| *mode != OutOfRange::Error)
         .ok_or_else(|| node.unexpected(EXPECTED))
 }
 

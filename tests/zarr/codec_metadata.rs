@@ -345,20 +345,20 @@ fn a_hostile_document_is_an_error_of_one_short_line() {
 
 #[test]
 fn json_of_another_kind_is_named() {
-    for (found, kind) in [
-        (r#"{"a": 1}"#, "an object"),
-        ("[1]", "an array"),
-        (r#""down""#, "a string"),
+    for (found, shown) in [
+        (r#"{"a": 1}"#, r#"an object, {"a": 1}"#),
+        ("[1]", "an array, [1]"),
+        (r#""down""#, r#"a string, "down""#),
         ("null", "null"),
-        ("true", "a boolean"),
-        ("false", "a boolean"),
-        ("-1", "a number"),
+        ("true", "a boolean, true"),
+        ("false", "a boolean, false"),
+        ("-1", "a number, -1"),
     ] {
         let codec = json!({"name": "cast_value", "configuration": {"data_type": "uint8"}});
         let with_rounding =
             codec.to_string().replace("\"uint8\"", &format!("\"uint8\", \"rounding\": {found}"));
         let error = Codec::from_json(&with_rounding).unwrap_err().to_string();
-        assert!(error.ends_with(&format!("; found {kind}, {found}")), "{error}");
+        assert!(error.ends_with(&format!("; found {shown}")), "{error}");
     }
 }
 

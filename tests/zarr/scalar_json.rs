@@ -79,13 +79,14 @@ fn json_that_is_no_scalar_of_its_type_is_refused_by_value_and_reason() {
         (Float32, "\"nan\"", "is none of"), (Float32, "\"\"", "is none of"),
         (Float32, "true", "found a boolean, true"), (Float32, "null", "found null"),
         (Float32, "[1]", "found an array, [1]"), (Float32, "{\"a\": 1}", "found an object"),
-        (Float32, "NaN", "not valid JSON"), (Float32, "+1", "not valid JSON"), (Float32, "01", "not valid JSON"),
+        (Float32, "NaN", "NaN; write it in quotes"), (Float32, "+1", "not valid JSON"), (Float32, "01", "not valid JSON"),
         (Float32, "1 2", "not valid JSON"), (Float32, "", "not valid JSON"), (Float32, "\"\\ud800\"", "not valid"),
     ];
     for &(element_type, text, reason) in table {
         let error = fill_value::from_json_str(element_type, text).expect_err(text);
         assert_eq!(error.path(), "fill_value");
         assert!(error.problem().contains(reason), "{element_type} {text}: {error}");
+        assert!(!error.problem().contains("null, null"), "{error}");
     }
 }
 

@@ -92,7 +92,7 @@ impl Named for OutOfRange {
     const ALL: &'static [Self] = OutOfRange::ALL;
 
     fn name(self) -> &'static str {
-        OutOfRange::name(self).unwrap_or("error")
+        OutOfRange::name(self)
     }
 }
 
