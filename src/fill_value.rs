@@ -4,7 +4,7 @@
 use std::fmt;
 
 use recast_kernels::half::{bf16, f16};
-use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
+use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar, in_default_environment};
 use serde_json::Value;
 
 use crate::MetadataError;
@@ -58,6 +58,10 @@ pub fn from_json_str(element_type: ElementType, text: &str) -> Result<Scalar, Me
 /// ```
 #[must_use]
 pub fn to_json(scalar: Scalar) -> Value {
+    in_default_environment(scalar, to_json_in_default_environment)
+}
+
+fn to_json_in_default_environment(scalar: Scalar) -> Value {
     let element_type = scalar.element_type();
     if element_type.is_integer() {
         let text = scalar.to_string();
@@ -74,7 +78,7 @@ pub fn to_json(scalar: Scalar) -> Value {
     // A decimal is read through f64, which may round a second time if the shortest decimal is close to the
     // middle between two values. The f64 of the same value is exact.
     let reads_back = |number: &f64| float(element_type, *number) == Some(scalar);
-    let shortest = scalar.to_string().parse::<f64>().ok().filter(reads_back);
+    let shortest = finite(&scalar.to_string()).filter(reads_back);
     shortest.unwrap_or_else(|| scalar.to_f64()).into()
 }
 
@@ -112,7 +116,7 @@ impl JsonScalar {
     /// Whether it is a JSON number or string.
     pub(crate) fn check(node: &Node<'_>) -> Result<(), MetadataError> {
         if node.is_number() {
-            if !node.text().parse().is_ok_and(f64::is_finite) {
+            if finite(node.text()).is_none() {
                 let text = shortened(node.text());
                 return Err(node.error(format!("{text} is out of range for every data type")));
             }
@@ -143,6 +147,10 @@ impl JsonScalar {
     /// decimal of that f64 may be another number.
     #[must_use]
     pub fn to_json(&self) -> Value {
+        in_default_environment(self, Self::to_json_in_default_environment)
+    }
+
+    fn to_json_in_default_environment(&self) -> Value {
         let value: Value = serde_json::from_str(&self.0).unwrap_or(Value::Null);
         let Some(rounded) = value.as_f64().filter(|_| value.is_f64()) else { return value };
         let whole = match decimal(&self.0) {
@@ -218,8 +226,8 @@ fn number(element_type: ElementType, text: &str) -> Result<Scalar, String> {
         )
     };
     if !element_type.is_integer() {
-        let number = text.parse().ok().filter(|number: &f64| number.is_finite());
-        return number.and_then(|number| float(element_type, number)).ok_or_else(out_of_range);
+        let number = finite(text).and_then(|number| float(element_type, number));
+        return number.ok_or_else(out_of_range);
     }
     let whole = match decimal(text) {
         Decimal::Whole(whole) => whole,
@@ -237,6 +245,13 @@ fn number(element_type: ElementType, text: &str) -> Result<Scalar, String> {
         .or_else(|_| i64::try_from(whole).map(Scalar::from))
         .map_err(|_| out_of_range())?;
     widest.cast(element_type, Rounding::NearestEven, OutOfRange::Error).map_err(|_| out_of_range())
+}
+
+/// A number rounded to the nearest f64, in whatever direction the calling thread rounds; `None` if it is out of range
+/// there. All numbers of metadata are read here.
+fn finite(text: &str) -> Option<f64> {
+    let read = |text: &str| text.parse::<f64>().ok().filter(|number| number.is_finite());
+    in_default_environment(text, read)
 }
 
 /// An f64 rounded into a float type; `None` if it is out of range there.

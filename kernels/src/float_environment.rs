@@ -12,10 +12,19 @@
 /// Computes in the default floating-point environment, then restores the caller's. All that the result
 /// depends on must come from `argument`: the compiler may compute other values outside.
 ///
+/// Everything else in this crate does so by itself. It is for what surrounds it: arithmetic with scales and offsets, and
+/// reading numbers, where the standard library divides.
+///
+/// ```
+/// use recast_kernels::in_default_environment;
+/// let scale = in_default_environment("0.1", |text| text.parse::<f64>());
+/// assert_eq!(scale.map(f64::to_bits), Ok(0x3fb9_9999_9999_999a));
+/// ```
+///
 /// A thread that has the default environment already, as nearly all have, pays for reading a register.
 /// The status flags of exceptions may be raised then, as by any computation.
 #[inline]
-pub(crate) fn in_default_environment<A, R>(mut argument: A, compute: impl FnOnce(A) -> R) -> R {
+pub fn in_default_environment<A, R>(mut argument: A, compute: impl FnOnce(A) -> R) -> R {
     let environment = register::DefaultEnvironment::enter();
     register::opaque(&mut argument);
     let mut result = compute(argument);

@@ -75,6 +75,7 @@ mod step;
 
 pub use element::{ElementType, FloatFormat, Format, Specials};
 pub use error::{BuildError, CastError, ParseError, Reason, RunError};
+pub use float_environment::in_default_environment;
 #[cfg(feature = "std")]
 pub use huge_pages::zeroed_in_huge_pages;
 pub use level::Level;

@@ -4,6 +4,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyTuple, PyType};
+use recast_kernels::in_default_environment;
 use recast_pack::PackOptions;
 use recast_pack::text::shown;
 use serde::Deserialize;
@@ -13,7 +14,8 @@ use zarr_recast::{CastError, Reason, RunError, Scalar};
 
 /// A value that Python passes as JSON.
 pub(crate) fn read_json<T: DeserializeOwned>(json: &str) -> PyResult<T> {
-    serde_json::from_str(json).map_err(|error| PyValueError::new_err(error.to_string()))
+    in_default_environment(json, |json| serde_json::from_str(json))
+        .map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
 /// Options that Python passes as JSON.

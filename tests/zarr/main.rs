@@ -2,7 +2,11 @@
 
 mod codec_metadata;
 mod documentation;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[path = "../../kernels/tests/environments/mod.rs"]
+mod environments;
 mod fill_check;
+mod float_environment;
 mod half_and_arrow;
 mod legacy_codecs;
 mod metadata_documents;

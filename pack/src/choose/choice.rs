@@ -1,7 +1,7 @@
 //! Chooses codecs for an array from its survey, as `recast pack` does, for other programs that write.
 
-use anyhow::anyhow;
-use recast_kernels::{ElementType, Scalar};
+use anyhow::bail;
+use recast_kernels::{ElementType, Scalar, in_default_environment};
 use zarr_recast::Codec;
 
 use super::candidate::Candidate;
@@ -75,22 +75,31 @@ pub fn choose_checked(
     options: &PackOptions,
     mut check: impl FnMut(&Choice) -> std::result::Result<(), Error>,
 ) -> std::result::Result<Choice, Error> {
+    in_default_environment((survey, options), |(survey, options)| {
+        Ok(chosen(survey, options, &mut check)?)
+    })
+}
+
+fn chosen(
+    survey: &Survey,
+    options: &PackOptions,
+    check: &mut dyn FnMut(&Choice) -> std::result::Result<(), Error>,
+) -> Result<Choice> {
     options.checked()?;
     let options = options.for_type(survey.element_type)?;
     let options = PackOptions { grid: Some(options.grid.unwrap_or(false)), ..options };
     if options.from_cf {
-        return Ok(usage(
+        return usage(
             "--from-cf needs all elements, but a survey has only some of them; use recast pack",
-        )?);
+        );
     }
     let mut survey = survey.clone();
     let named = Markers::named(survey.element_type, &options)?;
     if let Some(unknown) = named.values().iter().find(|one| !survey.markers.contains(**one)) {
-        return Err(anyhow!(
+        bail!(
             "{unknown} is named as missing, but the survey counted it as data; name it before the \
              survey"
-        )
-        .into());
+        );
     }
     survey.narrow(&options)?;
     let options = options.for_range(survey.extent_of_error());
@@ -109,10 +118,10 @@ pub fn choose_checked(
     let failure = candidates.explained();
     let suspects = customary_markers(survey.data_range);
     if suspects.is_empty() {
-        return Err(failure.into());
+        return Err(failure);
     }
     let named: Vec<String> = suspects.iter().map(|one| scalar_text(Some(*one))).collect();
-    Err(failure.context(advice_on_suspects(&named, &suspects)).into())
+    Err(failure.context(advice_on_suspects(&named, &suspects)))
 }
 
 impl Choice {
@@ -152,7 +161,7 @@ impl Choice {
     /// # Errors
     /// The first wrong element, by its index.
     pub fn check(&self, elements: &[u8]) -> std::result::Result<(), Error> {
-        Ok(self.checked(elements)?)
+        in_default_environment((self, elements), |(choice, elements)| Ok(choice.checked(elements)?))
     }
 
     fn checked(&self, elements: &[u8]) -> Result<()> {

@@ -5,7 +5,7 @@ use std::iter::repeat_n;
 use std::path::Path;
 
 use anyhow::Context;
-use recast_kernels::ElementType;
+use recast_kernels::{ElementType, in_default_environment};
 use zarrs::array::codec::{BytesDataTypeExt, Endianness};
 use zarrs::array::{ArrayBytes, ArraySubset};
 
@@ -37,7 +37,17 @@ pub fn cat(
     runtime: &Runtime,
     output: &mut impl Write,
 ) -> std::result::Result<(), Error> {
-    let array = array.as_ref();
+    in_default_environment((array.as_ref(), output), |(array, output)| {
+        Ok(write_array(array, format, runtime, output)?)
+    })
+}
+
+fn write_array(
+    array: &Path,
+    format: CatFormat,
+    runtime: &Runtime,
+    output: &mut impl Write,
+) -> Result<()> {
     let source = Source::open_for(runtime, array)?;
     let workers = Workers::new(runtime)?;
     if format == CatFormat::Npy {
@@ -48,7 +58,7 @@ pub fn cat(
     if source.elements() > 0 {
         write(&source, &workers, &source.array().subset_all(), MOST_BYTES, output)?;
     }
-    Ok(output.flush().context("standard output")?)
+    output.flush().context("standard output")
 }
 
 /// What stands before little-endian elements in C order in a `.npy` file of version 1.0.

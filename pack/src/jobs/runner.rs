@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use recast_kernels::in_default_environment;
+
 use crate::error::{Error, Result};
 use crate::runtime::Runtime;
 use crate::store::destination::Destination;
@@ -31,8 +33,10 @@ impl<R> Pending<R> {
     /// The place cannot be written to, or something has appeared there meanwhile; [`Runtime::interrupt`] was set
     /// while chunks were uploaded. Uploaded chunks are then removed.
     pub fn commit(self) -> std::result::Result<R, Error> {
-        self.destination.commit(self.staged)?;
-        Ok(self.report)
+        in_default_environment(self, |pending| {
+            pending.destination.commit(pending.staged)?;
+            Ok(pending.report)
+        })
     }
 }
 
@@ -68,8 +72,11 @@ pub trait Job {
     /// # Errors
     /// As [`Self::run`].
     fn prepare(&self, runtime: &Runtime) -> std::result::Result<Pending<Self::Report>, Error> {
-        let work = || pending(self, destination(self, runtime)?, runtime);
-        Ok(while_unchanged(&self.reads(), work)?)
+        // Threads that a job starts have its environment.
+        in_default_environment((self, runtime), |(job, runtime)| {
+            let work = || pending(job, destination(job, runtime)?, runtime);
+            Ok(while_unchanged(&job.reads(), work)?)
+        })
     }
 }
 
@@ -84,10 +91,12 @@ pub trait DryRun: Job {
     /// # Errors
     /// As [`Job::run`], as far as the sample and the input show them.
     fn preview(&self, runtime: &Runtime) -> std::result::Result<Self::Report, Error> {
-        let links = outside_links(self.places().0, runtime)?;
-        let mut report = self.dry_report(runtime)?;
-        *report.as_mut() = links;
-        Ok(report)
+        in_default_environment((self, runtime), |(job, runtime)| {
+            let links = outside_links(job.places().0, runtime)?;
+            let mut report = job.dry_report(runtime)?;
+            *report.as_mut() = links;
+            Ok(report)
+        })
     }
 
     /// Writes nothing, and reports what the job would do. Sizes and errors of packed values are estimated from a
@@ -96,10 +105,12 @@ pub trait DryRun: Job {
     /// # Errors
     /// As [`Job::run`], as far as the sample shows them.
     fn dry_run(&self, runtime: &Runtime) -> std::result::Result<Self::Report, Error> {
-        let destination = destination(self, runtime)?;
-        let mut report = self.dry_report(runtime)?;
-        report.as_mut().clone_from(destination.outside_links());
-        Ok(report)
+        in_default_environment((self, runtime), |(job, runtime)| {
+            let destination = destination(job, runtime)?;
+            let mut report = job.dry_report(runtime)?;
+            report.as_mut().clone_from(destination.outside_links());
+            Ok(report)
+        })
     }
 }
 

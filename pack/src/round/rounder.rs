@@ -3,7 +3,7 @@
 use anyhow::Context;
 use num_traits::Float;
 use recast_kernels::half::{bf16, f16};
-use recast_kernels::{ElementType, Format, Scalar};
+use recast_kernels::{ElementType, Format, Scalar, in_default_environment};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -78,8 +78,10 @@ impl Rounder {
         missing: &[Scalar],
         options: &PackOptions,
     ) -> std::result::Result<Self, Error> {
-        let markers = missing.iter().copied().collect();
-        Ok(Self::with_markers(fill_value, markers, options)?)
+        in_default_environment((missing, options), |(missing, options)| {
+            let markers = missing.iter().copied().collect();
+            Ok(Self::with_markers(fill_value, markers, options)?)
+        })
     }
 
     /// The same for an array with these attributes, of which `_FillValue` and `missing_value` name missing values.
@@ -91,8 +93,10 @@ impl Rounder {
         attributes: &Map<String, Value>,
         options: &PackOptions,
     ) -> std::result::Result<Self, Error> {
-        let markers = Markers::in_attributes(attributes, fill_value.element_type());
-        Ok(Self::with_markers(fill_value, markers, options)?)
+        in_default_environment((attributes, options), |(attributes, options)| {
+            let markers = Markers::in_attributes(attributes, fill_value.element_type());
+            Ok(Self::with_markers(fill_value, markers, options)?)
+        })
     }
 
     fn with_markers(fill: Scalar, markers: Markers, options: &PackOptions) -> Result<Self> {
@@ -146,6 +150,12 @@ impl Rounder {
 
     /// Writes each of `elements` to `rounded`, both in native byte order and of the same length.
     pub fn round(&self, elements: &[u8], rounded: &mut [u8]) {
+        in_default_environment((elements, rounded), |(elements, rounded)| {
+            self.round_in_default_environment(elements, rounded);
+        });
+    }
+
+    fn round_in_default_environment(&self, elements: &[u8], rounded: &mut [u8]) {
         let pass = Pass { elements, rounded, stay: &self.stay };
         let step = match self.rounded {
             None => return pass.rounded.copy_from_slice(elements),

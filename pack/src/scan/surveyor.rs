@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{anyhow, bail};
-use recast_kernels::Scalar;
+use recast_kernels::{Scalar, in_default_environment};
 use serde_json::{Map, Value};
 
 use super::grid::Grids;
@@ -58,9 +58,11 @@ impl Surveyor {
         elements: u64,
     ) -> std::result::Result<Self, Error> {
         let element_type = fill_value.element_type();
-        let markers = Markers::in_attributes(attributes, element_type);
-        let markers = markers.and_named(element_type, options)?;
-        Ok(Self::with_markers(fill_value, markers, elements))
+        in_default_environment((attributes, options), |(attributes, options)| {
+            let markers = Markers::in_attributes(attributes, element_type);
+            let markers = markers.and_named(element_type, options)?;
+            Ok(Self::with_markers(fill_value, markers, elements))
+        })
     }
 
     fn with_markers(fill_value: Scalar, markers: Markers, elements: u64) -> Self {
@@ -80,7 +82,9 @@ impl Surveyor {
                 format!("{length} bytes are not a whole number of elements of {element_type}");
             return Err(anyhow!(text).into());
         }
-        Ok(with_numbers!(element_type, N => self.survey_as::<N>(elements))?)
+        in_default_environment((self, elements), |(surveyor, elements)| {
+            Ok(with_numbers!(element_type, N => surveyor.survey_as::<N>(elements))?)
+        })
     }
 
     fn survey_as<N: Number>(&self, elements: &[u8]) -> Result<Survey> {

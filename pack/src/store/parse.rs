@@ -1,6 +1,7 @@
 //! Reads the text of metadata documents.
 
 use anyhow::bail;
+use recast_kernels::in_default_environment;
 use serde_json::Value;
 
 use crate::error::Result;
@@ -18,6 +19,10 @@ const MOST_PARTS: usize = 1 << 21;
 /// A number that would change: an integer of more than 64 bits that is no float64 either, or a number beyond float64; too many
 /// values.
 pub(crate) fn parse(text: &[u8]) -> Result<Document> {
+    in_default_environment(text, parse_in_default_environment)
+}
+
+fn parse_in_default_environment(text: &[u8]) -> Result<Document> {
     let Ok(mut rest) = std::str::from_utf8(text) else { return Ok(serde_json::from_slice(text)) };
     let mut json = String::with_capacity(rest.len());
     let (mut changed, mut string, mut member) = (None, "", "");

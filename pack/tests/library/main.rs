@@ -8,7 +8,11 @@ mod compression;
 mod coordinates;
 mod copies;
 mod cost;
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+#[path = "../../../kernels/tests/environments/mod.rs"]
+mod environments;
 mod faults;
+mod float_environment;
 mod goals;
 mod grids;
 mod groups;

@@ -1,7 +1,7 @@
 //! CF's attributes as codecs, without an array.
 
-use anyhow::anyhow;
-use recast_kernels::{ElementType, Scalar};
+use anyhow::{anyhow, bail};
+use recast_kernels::{ElementType, Scalar, in_default_environment};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use zarr_recast::Codec;
@@ -9,7 +9,7 @@ use zarr_recast::Codec;
 use super::attributes::{ADD_OFFSET, Attributes, Codes, SCALE_FACTOR};
 use super::decoding::{CodeDifferences, Decoding};
 use super::invert::{Inversion, way_out};
-use crate::error::Error;
+use crate::error::{Error, Result};
 use crate::json;
 
 /// Codecs that decode integers as CF's attributes say, and what else the metadata of such an array need.
@@ -68,7 +68,7 @@ pub fn codecs_from_cf(
     stored: ElementType,
     attributes: &Map<String, Value>,
     decoded: Option<ElementType>,
-) -> Result<CfCodecs, Error> {
+) -> std::result::Result<CfCodecs, Error> {
     if let Some(other) =
         decoded.filter(|one| !matches!(one, ElementType::Float32 | ElementType::Float64))
     {
@@ -77,6 +77,14 @@ pub fn codecs_from_cf(
         )
         .into());
     }
+    in_default_environment(attributes, |attributes| Ok(codecs(stored, attributes, decoded)?))
+}
+
+fn codecs(
+    stored: ElementType,
+    attributes: &Map<String, Value>,
+    decoded: Option<ElementType>,
+) -> Result<CfCodecs> {
     let mut rule = Attributes::read(attributes, stored)?;
     let fill = rule.fill(attributes, stored).unwrap_or(Scalar::from_bits(rule.code_type, 0));
     let codes = Codes::new(rule.code_type, None);
@@ -85,12 +93,11 @@ pub fn codecs_from_cf(
     let decoded = arithmetic.decoded_type();
     // An array may never use such codes; here any may follow.
     if inversion.differences.not_finite > 0 {
-        return Err(anyhow!(
+        bail!(
             "{SCALE_FACTOR} and {ADD_OFFSET} say {}, and codecs do not give all of these values finite in {decoded}; {}",
             rule.formula(),
             way_out(decoded)
-        )
-        .into());
+        );
     }
     let attributes = rule.of_values(attributes, stored, &arithmetic)?;
     let Inversion { codecs, differences, .. } = inversion;

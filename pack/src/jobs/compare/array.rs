@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context, anyhow, bail};
-use recast_kernels::{Cast, ElementType, OutOfRange, Plan, Rounding, Scalar};
+use anyhow::{Context, bail};
+use recast_kernels::{
+    Cast, ElementType, OutOfRange, Plan, Rounding, Scalar, in_default_environment,
+};
 use serde::Serialize;
 
 use crate::array::region::Region;
@@ -104,16 +106,19 @@ impl CompareJob {
     /// # Errors
     /// An array that cannot be read; shapes that differ.
     pub fn run(&self, runtime: &Runtime) -> std::result::Result<CompareReport, Error> {
+        in_default_environment((self, runtime), |(job, runtime)| Ok(job.compared(runtime)?))
+    }
+
+    fn compared(&self, runtime: &Runtime) -> Result<CompareReport> {
         let (a, b) = (Source::open_for(runtime, &self.a)?, Source::open_for(runtime, &self.b)?);
         if a.array().shape() != b.array().shape() {
-            return Err(anyhow!(
+            bail!(
                 "{}: the shape is {:?}, that of {} is {:?}; only arrays of one shape can be compared",
                 self.b.display(),
                 b.array().shape(),
                 self.a.display(),
                 a.array().shape()
-            )
-            .into());
+            );
         }
         let workers = Workers::within(runtime, [a.chunk_memory(), b.chunk_memory()])?;
         let markers = Markers::of(&a);

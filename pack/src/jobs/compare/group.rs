@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
+use recast_kernels::in_default_environment;
 use serde::Serialize;
 
 use super::array::{CompareJob, CompareReport};
@@ -93,6 +94,10 @@ impl CompareJob {
     /// # Errors
     /// A path that is not a group; groups without arrays.
     pub fn run_group(&self, runtime: &Runtime) -> std::result::Result<GroupComparison, Error> {
+        in_default_environment((self, runtime), |(job, runtime)| Ok(job.compared_group(runtime)?))
+    }
+
+    fn compared_group(&self, runtime: &Runtime) -> Result<GroupComparison> {
         let (a, b) = (group(&self.a)?, group(&self.b)?);
         let [of_a, of_b] = [&a, &b].map(|nodes| -> BTreeMap<&str, &Node> {
             let arrays = nodes.iter().filter(|node| node.kind == Kind::Array);
@@ -101,7 +106,7 @@ impl CompareJob {
         let paths: BTreeSet<&str> = of_a.keys().chain(of_b.keys()).copied().collect();
         if paths.is_empty() {
             let (a, b) = (self.a.display(), self.b.display());
-            return Err(anyhow!("{a} and {b}: groups without arrays").into());
+            bail!("{a} and {b}: groups without arrays");
         }
         let pairs = paths.into_iter().map(|path| (path, (of_a.get(path), of_b.get(path))));
         let compared = runtime.each_array(pairs, |path, pair| {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
+use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar, in_default_environment};
 use serde::Serialize;
 use serde_json::Value;
 use zarr_recast::{Chain, FillCheck, JsonScalar};
@@ -76,12 +76,14 @@ impl ArrayInfo {
     /// # Errors
     /// No array; invalid metadata.
     pub fn read(path: impl AsRef<Path>) -> std::result::Result<Self, Error> {
-        let source = Source::open(path.as_ref(), FillCheck::ReportOnly)?;
-        let info = Self::of(&source);
-        let is_plain = info.encoded_data_type.is_none();
-        // Chunks that cannot be read say nothing, and the metadata are what was asked for.
-        let rounded = is_plain.then(|| SeenRounding::of(&source).ok().flatten()).flatten();
-        Ok(Self { rounded, ..info })
+        in_default_environment(path.as_ref(), |path| {
+            let source = Source::open(path, FillCheck::ReportOnly)?;
+            let info = Self::of(&source);
+            let is_plain = info.encoded_data_type.is_none();
+            // Chunks that cannot be read say nothing, and the metadata are what was asked for.
+            let rounded = is_plain.then(|| SeenRounding::of(&source).ok().flatten()).flatten();
+            Ok(Self { rounded, ..info })
+        })
     }
 
     /// Describes an open array.

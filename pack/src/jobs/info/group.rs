@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use recast_kernels::in_default_environment;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use zarr_recast::FillCheck;
@@ -58,8 +59,9 @@ impl GroupInfo {
     /// # Errors
     /// No group; metadata that are not JSON objects. An array that cannot be read is listed with the reason.
     pub fn read(path: impl AsRef<Path>) -> std::result::Result<Self, Error> {
-        let path = path.as_ref();
-        Ok(Self::of(path).with_context(|| path.display().to_string())?)
+        in_default_environment(path.as_ref(), |path| {
+            Ok(Self::of(path).with_context(|| path.display().to_string())?)
+        })
     }
 
     fn of(path: &Path) -> Result<Self> {

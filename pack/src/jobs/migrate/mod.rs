@@ -10,6 +10,7 @@ mod migrate_job;
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use recast_kernels::in_default_environment;
 use serde::Serialize;
 
 use crate::array::source::Source;
@@ -47,10 +48,12 @@ impl MigrateJob {
         if let Some(output) = &self.output {
             return ToOutput { job: self, output }.run(runtime);
         }
-        let links = outside_links(&self.input, runtime)?;
-        let mut report = self.in_place(runtime)?;
-        *report.as_mut() = links;
-        Ok(report)
+        in_default_environment((self, runtime), |(job, runtime)| {
+            let links = outside_links(&job.input, runtime)?;
+            let mut report = job.in_place(runtime)?;
+            *report.as_mut() = links;
+            Ok(report)
+        })
     }
 
     fn in_place(&self, runtime: &Runtime) -> Result<MigrateReport> {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
-use recast_kernels::Scalar;
+use recast_kernels::{Scalar, in_default_environment};
 use serde_json::{Map, Value};
 
 use super::ladder::Tried;
@@ -65,7 +65,9 @@ impl SuggestJob {
     /// as one with infinities.
     pub fn run(&self, runtime: &Runtime) -> std::result::Result<SuggestReport, Error> {
         check(&self.options)?;
-        Ok(suggest_for(&Source::open_for(runtime, &self.input)?, &self.options, runtime)?)
+        in_default_environment((self, runtime), |(job, runtime)| {
+            Ok(suggest_for(&Source::open_for(runtime, &job.input)?, &job.options, runtime)?)
+        })
     }
 }
 
@@ -167,9 +169,12 @@ impl SuggestFromBlocks {
         blocks: Vec<Vec<u8>>,
         runtime: &Runtime,
     ) -> std::result::Result<SuggestReport, Error> {
-        let Self { shape, fill_value, attributes, options, layout } = self;
-        let sample = Sample::of_blocks(Path::new(name), layout, *fill_value, attributes, &blocks)?;
-        Ok(suggest(&sample, shape, options, &Workers::new(runtime)?, runtime)?)
+        in_default_environment((self, blocks), |(request, blocks)| {
+            let Self { shape, fill_value, attributes, options, layout } = request;
+            let name = Path::new(name);
+            let sample = Sample::of_blocks(name, layout, *fill_value, attributes, &blocks)?;
+            Ok(suggest(&sample, shape, options, &Workers::new(runtime)?, runtime)?)
+        })
     }
 }
 

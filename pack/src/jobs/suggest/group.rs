@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use anyhow::anyhow;
+use anyhow::bail;
+use recast_kernels::in_default_environment;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -67,6 +68,10 @@ impl SuggestJob {
     /// report, with the reason.
     pub fn run_group(&self, runtime: &Runtime) -> std::result::Result<SuggestGroupReport, Error> {
         check(&self.options)?;
+        in_default_environment((self, runtime), |(job, runtime)| Ok(job.suggest_group(runtime)?))
+    }
+
+    fn suggest_group(&self, runtime: &Runtime) -> Result<SuggestGroupReport> {
         let nodes = tree::nodes_at(&self.input)?;
         let coordinates = coordinates(&described(&nodes));
         let arrays = tree::each_array(&nodes, None, runtime, |node| {
@@ -89,7 +94,7 @@ impl SuggestJob {
             }
         })?;
         if arrays.is_empty() {
-            return Err(anyhow!("{}: a group without arrays", self.input.display()).into());
+            bail!("{}: a group without arrays", self.input.display());
         }
         let group = as_shown(&self.input);
         let suggestions = self.suggestions();
