@@ -3,6 +3,7 @@
 //! the bound.
 
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
 use anyhow::{Context, bail};
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
@@ -21,13 +22,34 @@ pub(crate) fn ends(target: ElementType) -> Vec<Scalar> {
 
 /// As [`ends`], but this many codes, going inwards from the ends; none for a floating-point type.
 fn codes_from_ends(target: ElementType, count: usize) -> Vec<Scalar> {
-    let Some((lowest, highest)) = integer_range(target) else { return Vec::new() };
-    let pairs = (0..).map_while(|inward| {
-        let (low, high) = (lowest + inward, highest - inward);
-        let pair = if target.is_signed() { [low, high] } else { [high, low] };
-        (low < high).then_some(pair)
-    });
-    pairs.flatten().take(count).filter_map(|code| scalar(code, target)).collect()
+    (0..count).map_while(|index| code_from_ends(target, index)).collect()
+}
+
+/// The code at this place of all codes from the ends inwards.
+fn code_from_ends(target: ElementType, index: usize) -> Option<Scalar> {
+    let (lowest, highest) = integer_range(target)?;
+    let inward = (index / 2) as i128;
+    let (low, high) = (lowest + inward, highest - inward);
+    let is_low = index.is_multiple_of(2) == target.is_signed();
+    scalar(if is_low { low } else { high }, target).filter(|_| low < high)
+}
+
+/// Values of one type other than NaN, each once: 0 and −0 are the same.
+#[derive(Default)]
+struct Values(HashSet<Scalar>);
+
+impl Values {
+    fn unsigned(value: Scalar) -> Scalar {
+        if value.is_zero() { Scalar::zero(value.element_type()) } else { value }
+    }
+
+    fn contains(&self, value: Scalar) -> bool {
+        self.0.contains(&Self::unsigned(value))
+    }
+
+    fn insert(&mut self, value: Scalar) {
+        self.0.insert(Self::unsigned(value));
+    }
 }
 
 /// Gives special values their codes in one placement.
@@ -39,7 +61,15 @@ pub(super) struct CodeAllocator<'a> {
     /// The smallest and the largest value before the last cast.
     scaled_ends: [Scalar; 2],
     /// The codes of NaN and special values.
-    taken: Vec<Scalar>,
+    taken: HashSet<Scalar>,
+    /// What reaches the last cast and has an entry in its map.
+    keys: Values,
+    /// What the first cast gives special values.
+    stand_ins: Values,
+    /// The spare codes before this one are not open, and those before the other give no stand-in. What is taken stays taken, so
+    /// that no search begins anew.
+    first_open: usize,
+    first_stand_in: usize,
     pub(super) nan: Option<Scalar>,
     pub(super) specials: Vec<Special>,
 }
@@ -51,8 +81,19 @@ impl<'a> CodeAllocator<'a> {
         data: Option<(i128, i128)>,
         scaled_ends: [Scalar; 2],
     ) -> Self {
-        let (taken, nan, specials) = (Vec::new(), None, Vec::new());
-        Self { chooser, placement, data, scaled_ends, taken, nan, specials }
+        Self {
+            chooser,
+            placement,
+            data,
+            scaled_ends,
+            taken: HashSet::new(),
+            keys: Values::default(),
+            stand_ins: Values::default(),
+            first_open: 0,
+            first_stand_in: 0,
+            nan: None,
+            specials: Vec::new(),
+        }
     }
 
     /// The stored code of a scaled value, if the type has one.
@@ -76,42 +117,42 @@ impl<'a> CodeAllocator<'a> {
         self.is_free(code) && !self.taken.contains(&code)
     }
 
-    /// This many codes for special values: next to the data's lowest and highest code, or else from the ends of the type.
-    fn spare_codes(&self, count: usize) -> Vec<Scalar> {
+    /// The code at this place of those for special values: next to the data's lowest and highest code, or else from the ends of the
+    /// type; none where the type ends.
+    fn spare_code(&self, index: usize) -> Option<Scalar> {
         let target = self.placement.target;
         let next_to = self.data.filter(|_| self.placement.is_compact);
-        let Some((lowest, highest)) = next_to else { return codes_from_ends(target, count) };
-        let pairs =
-            (1..=count as i128).flat_map(|distance| [highest + distance, lowest - distance]);
-        pairs.take(count).filter_map(|code| scalar(code, target)).collect()
+        let Some((lowest, highest)) = next_to else { return code_from_ends(target, index) };
+        let distance = (index / 2) as i128 + 1;
+        let is_above = index.is_multiple_of(2);
+        scalar(if is_above { highest + distance } else { lowest - distance }, target)
+    }
+
+    /// This many codes for special values.
+    fn spare_codes(&self, count: usize) -> impl Iterator<Item = Scalar> {
+        (0..count).filter_map(|index| self.spare_code(index))
     }
 
     /// A free code. In a floating-point type, an infinity is free if the data have none.
-    fn open_code(&self) -> Option<Scalar> {
-        let count = 4 + 2 * self.taken.len();
+    fn open_code(&mut self) -> Option<Scalar> {
+        let most = 4 + 2 * self.taken.len();
+        while self.first_open < most {
+            let code = self.spare_code(self.first_open);
+            if let Some(code) = code.filter(|&code| self.is_open(code)) {
+                return Some(code);
+            }
+            self.first_open += 1;
+        }
         let is_free = self.chooser.survey.infinite == 0;
         let infinities = [false, true].into_iter().filter(|_| is_free);
-        let infinities =
+        let mut infinities =
             infinities.filter_map(|sign| Scalar::infinity(self.placement.target, sign));
-        let codes = self.spare_codes(count).into_iter().chain(infinities);
-        codes.into_iter().find(|&code| self.is_open(code))
+        infinities.find(|&code| self.is_open(code))
     }
 
     /// Whether a value in the working type survives scale and offset.
     fn survives(&self, value: Scalar, scaled: Scalar) -> bool {
         self.placement.unscaled(scaled).is_some_and(|back| back.equals(value))
-    }
-
-    /// Whether another special value reaches the last cast with the same value.
-    fn is_key(&self, scaled: Scalar) -> bool {
-        let mut entries = self.specials.iter().filter_map(|one| one.entry);
-        entries.any(|(key, _)| key.equals(scaled))
-    }
-
-    /// Whether the first cast already gives a special value this one.
-    fn is_stand_in(&self, value: Scalar) -> bool {
-        let mut stand_ins = self.specials.iter().filter_map(|one| one.stand_in);
-        stand_ins.any(|stand_in| stand_in.equals(value))
     }
 
     /// Finds the stored code for NaN, if the types need one and there is one.
@@ -135,8 +176,8 @@ impl<'a> CodeAllocator<'a> {
             NanTo::Value(value) => value.to_scalar(target).context("--nan-to")?,
             NanTo::Auto => {
                 // Markers may use the codes nearest to the ends.
-                let spare = self.spare_codes(2 * (1 + self.chooser.survey.reserved_codes()));
-                let open = spare.iter().copied().find(|&code| self.is_open(code));
+                let spare = 2 * (1 + self.chooser.survey.reserved_codes());
+                let open = self.spare_codes(spare).find(|&code| self.is_open(code));
                 // For later writes, a code is reserved if scale and type leave one.
                 let may_lack =
                     options.is_explicit() || target.is_float() || options.allow_collisions;
@@ -145,7 +186,7 @@ impl<'a> CodeAllocator<'a> {
                 }
                 // With --auto, another scale leaves one.
                 let shared = || {
-                    let first = spare.first().copied();
+                    let first = self.spare_codes(spare).next();
                     first.filter(|_| options.allow_collisions && !options.auto)
                 };
                 let open = open.or_else(shared);
@@ -244,12 +285,18 @@ impl<'a> CodeAllocator<'a> {
         // A code that may be shared must not belong to another special value.
         let code = special.entry.map_or_else(natural, |(_, code)| Some(code));
         self.taken.extend(code);
+        if let Some((key, _)) = special.entry {
+            self.keys.insert(key);
+        }
+        if let Some(stand_in) = special.stand_in {
+            self.stand_ins.insert(stand_in);
+        }
         self.specials.push(special);
         Ok(())
     }
 
     /// A way to encode a special value, which is also given in the working type, so that it comes back.
-    fn encoded(&self, working: Scalar, value: Scalar, is_marker: bool) -> Result<Special> {
+    fn encoded(&mut self, working: Scalar, value: Scalar, is_marker: bool) -> Result<Special> {
         let natural = Special { value, stand_in: None, entry: None };
         let Placement { offset, scale, .. } = self.placement;
         let is_one_to_one = self.chooser.is_one_to_one(scale);
@@ -264,7 +311,7 @@ impl<'a> CodeAllocator<'a> {
             if code.is_some_and(is_fit) {
                 return Ok(natural);
             }
-            let collides = self.is_key(scaled)
+            let collides = self.keys.contains(scaled)
                 || (!is_within && self.scaled_ends.iter().any(|end| end.equals(scaled)));
             // Values close to a special value inside the data may reach the last cast with the same value.
             let is_close = is_marker && is_within && (offset.is_some() || !working.is_zero());
@@ -281,7 +328,7 @@ impl<'a> CodeAllocator<'a> {
 
     /// A value in the working type that no element has, by which a first cast replaces a special value; and its entry in
     /// the map of the last cast, if it needs one.
-    fn stand_in(&self) -> Option<(Scalar, Option<(Scalar, Scalar)>)> {
+    fn stand_in(&mut self) -> Option<(Scalar, Option<(Scalar, Scalar)>)> {
         let Placement { promise, target, .. } = self.placement;
         if !target.is_integer() || self.chooser.options.auto {
             return self.infinite_stand_in().or_else(|| self.finite_stand_in());
@@ -289,53 +336,69 @@ impl<'a> CodeAllocator<'a> {
         // An infinity that is written later is refused by an integer type, and must not become a marker; where the data leave
         // no number, there may be none.
         let may_be_infinite = promise == Promise::Surveyed;
-        let infinite = || self.infinite_stand_in().filter(|_| may_be_infinite);
-        self.finite_stand_in().or_else(infinite)
+        let finite = self.finite_stand_in();
+        finite.or_else(|| self.infinite_stand_in().filter(|_| may_be_infinite))
     }
 
     /// An infinity, which scale and offset do not change.
-    fn infinite_stand_in(&self) -> Option<(Scalar, Option<(Scalar, Scalar)>)> {
+    fn infinite_stand_in(&mut self) -> Option<(Scalar, Option<(Scalar, Scalar)>)> {
         let Chooser { survey, working, .. } = *self.chooser;
-        let has_infinite = |special: &Scalar| !special.is_finite();
-        if survey.infinite > 0 || survey.markers.values().iter().any(has_infinite) {
+        // Of markers in ascending order, the infinite ones are at the ends.
+        let markers = survey.markers.values();
+        let mut ends = markers.first().into_iter().chain(markers.last());
+        if survey.infinite > 0 || ends.any(|end| !end.is_finite()) {
             return None;
         }
         [false, true].into_iter().find_map(|sign| {
             let infinity = Scalar::infinity(working, sign)?;
             let scaled = self.placement.scaled(infinity).ok()?;
-            let is_new = !self.is_key(scaled) && !self.is_stand_in(infinity);
+            let is_new = !self.keys.contains(scaled) && !self.stand_ins.contains(infinity);
             let code = self.open_code().filter(|_| is_new)?;
             Some((infinity, Some((scaled, code))))
         })
     }
 
     /// A number outside the data.
-    fn finite_stand_in(&self) -> Option<(Scalar, Option<(Scalar, Scalar)>)> {
+    fn finite_stand_in(&mut self) -> Option<(Scalar, Option<(Scalar, Scalar)>)> {
         let Chooser { working, least, greatest, .. } = *self.chooser;
-        let natural = |value: Scalar| {
-            let scaled = self.placement.scaled(value).ok();
-            let scaled = scaled.filter(|&scaled| self.survives(value, scaled));
-            let is_open =
-                scaled.and_then(|scaled| self.code(scaled)).is_some_and(|code| self.is_open(code));
-            (is_open && !self.is_stand_in(value)).then_some((value, None))
-        };
         if let Some((least, greatest)) = integer(least).zip(integer(greatest)) {
             // The value next to the data is one that no element has.
             let next_to = (1..=8).flat_map(|distance| [greatest + distance, least - distance]);
-            return next_to.filter_map(|value| scalar(value, working)).find_map(natural);
+            let mut values = next_to.filter_map(|value| scalar(value, working));
+            return values
+                .find(|&value| self.is_natural_stand_in(value))
+                .map(|value| (value, None));
         }
         // The decoded value of a free code.
-        let codes = self.spare_codes(4 + 4 * self.taken.len()).into_iter();
-        let codes = codes.filter(|&code| self.is_open(code));
-        let values = codes.filter_map(|code| {
-            let value = self.decoded(code)?;
-            (value.is_finite() && !self.chooser.is_within(value)).then_some(value)
-        });
-        values.into_iter().find_map(|value| {
-            let code = self.placement.scaled(value).ok().and_then(|scaled| self.code(scaled))?;
-            let is_same = self.decoded(code).is_some_and(|back| back.equals(value));
-            let is_new = self.is_open(code) && !self.is_stand_in(value);
-            (is_same && is_new).then_some((value, None))
-        })
+        let most = 4 + 4 * self.taken.len();
+        while self.first_stand_in < most {
+            let code = self.spare_code(self.first_stand_in);
+            if let Some(value) = code.and_then(|code| self.decoded_stand_in(code)) {
+                return Some((value, None));
+            }
+            self.first_stand_in += 1;
+        }
+        None
+    }
+
+    /// Whether a value is encoded like every element, gets a code of its own and comes back.
+    fn is_natural_stand_in(&self, value: Scalar) -> bool {
+        let scaled = self.placement.scaled(value).ok();
+        let scaled = scaled.filter(|&scaled| self.survives(value, scaled));
+        let code = scaled.and_then(|scaled| self.code(scaled));
+        code.is_some_and(|code| self.is_open(code)) && !self.stand_ins.contains(value)
+    }
+
+    /// The value to which a free code decodes, if it has one of its own.
+    fn decoded_stand_in(&self, code: Scalar) -> Option<Scalar> {
+        let value =
+            Some(code).filter(|&code| self.is_open(code)).and_then(|code| self.decoded(code))?;
+        if !value.is_finite() || self.chooser.is_within(value) {
+            return None;
+        }
+        let code = self.placement.scaled(value).ok().and_then(|scaled| self.code(scaled))?;
+        let is_same = self.decoded(code).is_some_and(|back| back.equals(value));
+        let is_new = self.is_open(code) && !self.stand_ins.contains(value);
+        (is_same && is_new).then_some(value)
     }
 }

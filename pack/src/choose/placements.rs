@@ -17,6 +17,10 @@ use crate::scan::survey::Survey;
 /// A scale is made finer by at most this many units in the last place; about every second one works.
 const FINER_SCALES: u64 = 32;
 
+/// Up to this many reserved codes, every number of them is tried; of more, as many missing markers need, this many.
+const FEW_RESERVED: usize = 64;
+const RESERVATIONS: usize = 8;
+
 /// The integer types, smallest first and unsigned before signed.
 const INTEGER_TYPES: [[ElementType; 2]; 4] = [
     [ElementType::UInt8, ElementType::Int8],
@@ -24,6 +28,12 @@ const INTEGER_TYPES: [[ElementType; 2]; 4] = [
     [ElementType::UInt32, ElementType::Int32],
     [ElementType::UInt64, ElementType::Int64],
 ];
+
+/// The numbers of codes, up to the largest, that are left free in turn: all if they are few, or else some at even distances.
+pub(super) fn reservations(most: usize) -> impl Iterator<Item = usize> {
+    let count = if most <= FEW_RESERVED { most } else { RESERVATIONS };
+    (0..=count).map(move |index| index * most / count.max(1))
+}
 
 impl Chooser<'_> {
     /// The candidates, coarsest first, before any is tried; an item is an error if a scale gives none.
@@ -85,6 +95,8 @@ impl Chooser<'_> {
         };
         let mut refusal = None;
         for pair in targets {
+            let mut pair = pair.to_vec();
+            pair.dedup();
             // The simplest offset of each; doing without an offset is worth more than the sign.
             let (mut simplest, mut others) = (Vec::new(), Vec::new());
             for target in pair {
@@ -179,7 +191,7 @@ impl Chooser<'_> {
         }
         let mut offsets = vec![None];
         let Some((lowest, highest)) = integer_range(target) else { return Ok(offsets) };
-        let reserved = self.survey.reserved_codes() as i128;
+        let reserved = self.survey.reserved_codes();
         let is_value =
             |fill: &&Scalar| self.is_within(**fill) && !self.survey.markers.contains(**fill);
         // With steps that are a fraction of a grid's, or a grid that does not begin at 0, the offset is on the grid.
@@ -206,7 +218,7 @@ impl Chooser<'_> {
                 // Far from 0, floating-point arithmetic has larger rounding errors.
                 lowest
             };
-            let low = (0..=reserved).map(|code| lowest + code);
+            let low = reservations(reserved).map(|codes| lowest + codes as i128);
             let next_to = taken.map(|taken| [taken + 1, taken - count]);
             [middle.clamp(lowest, highest)]
                 .into_iter()

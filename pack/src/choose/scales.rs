@@ -7,6 +7,7 @@ use recast_kernels::{ElementType, Rounding, Scalar};
 
 use super::candidate::{Promise, ScaleCandidate};
 use super::chooser::{Chooser, unit_roundoff};
+use super::placements::reservations;
 use crate::error::Result;
 use crate::options::is_power_of_two;
 use crate::scan::grid::Distance;
@@ -116,7 +117,7 @@ impl Chooser<'_> {
         let steps = 2_f64.powi(target.bits() as i32) - 1.0;
         let unit = unit_roundoff(self.working) * (1.0 + self.magnitude() / extent);
         let most = self.survey.reserved_codes() + 1;
-        let scales = (0..=most).map(|reserved| reserved as f64).flat_map(|reserved| {
+        let scales = reservations(most).map(|reserved| reserved as f64).flat_map(|reserved| {
             [0.0, 4.0 * unit, 64.0 * unit].map(|less| {
                 let scale = (steps - reserved) / extent * (1.0 - less);
                 if self.options.pow2 { 2_f64.powi(scale.log2().floor() as i32) } else { scale }

@@ -355,6 +355,39 @@ fn many_markers_do_not_make_the_type_wider_while_codes_are_left() {
     }
 }
 
+/// Searches that begin anew for each marker, offset and scale would not end.
+#[test]
+fn thousands_of_markers_are_packed_and_compared_in_the_time_of_some() {
+    const MARKERS: i32 = 3_000;
+    let elements = |numbers: &[i32], name: &str| -> Vec<u8> {
+        let bytes = |&number: &i32| match name {
+            "int32" => number.to_ne_bytes().to_vec(),
+            _ => (number as f32).to_ne_bytes().to_vec(),
+        };
+        numbers.iter().flat_map(bytes).collect()
+    };
+    for (name, first_marker, way) in [
+        ("float32", -1_000_000, json!({"max-abs-error": 0.25})),
+        ("float32", 30, json!({"max-abs-error": 0.25})),
+        ("float32", -1_000_000, json!({"auto": true, "data-type": "int16"})),
+        ("int32", -1_000_000, json!({"max-abs-error": 2})),
+        ("int32", 30, json!({"data-type": "int16"})),
+    ] {
+        let markers: Vec<i32> = (0..MARKERS).map(|number| first_marker - number).collect();
+        let mut numbers: Vec<i32> = (0..60).map(|step| 20 + 3 * step).collect();
+        numbers.extend(&markers[MARKERS as usize - 4..]);
+        let sample = Sample::new(name, &[64], &[64], json!(0))
+            .with("attributes", json!({"missing_value": markers}));
+        let trial = Trial::of(&sample, &elements(&numbers, name));
+        let what = format!("{name} {first_marker} {way}");
+        let report = trial.pack(options(way)).unwrap_or_else(|error| panic!("{what}: {error}"));
+        assert_eq!(report.counts.became_missing, 0, "{what}");
+        assert!(report.counts.missing >= 4, "{what}");
+        let compared = CompareJob::new(trial.input(), trial.output()).run(&one_thread()).unwrap();
+        assert_eq!(compared.counts.missing, report.counts.missing, "{what}");
+    }
+}
+
 /// Where scale and type are given, codes are left at one end of the type only. NaN gets one, too, if only later values have it.
 #[test]
 fn markers_and_nan_get_the_last_codes_that_values_from_one_end_on_leave() {
