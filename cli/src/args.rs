@@ -177,7 +177,8 @@ pub(crate) struct Group {
     #[arg(long)]
     pub(crate) keep_going: bool,
     /// Settings for single arrays: [[array]] tables with a name (as for --include; the first that matches counts)
-    /// and flags of this command without their dashes (grid = false for --no-grid), or skip = true.
+    /// and flags of this command without their dashes (grid = false for --no-grid), or skip = true. Flags beside it hold for
+    /// all arrays, unless their table says otherwise.
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) config: Option<PathBuf>,
 }

@@ -83,7 +83,7 @@ pub use metadata::shard_codecs::{Readers, Reading};
 #[cfg(feature = "clap")]
 pub use options::arguments::data_types;
 pub use options::{
-    AllClose, Compressor, NanTo, PackOptions, Reader, ShardCodecs, ValueRange, scalar,
+    AllClose, Compressor, NanTo, OwnOptions, PackOptions, Reader, ShardCodecs, ValueRange, scalar,
 };
 pub use round::rounder::{Rounded, Rounder};
 pub use round::seen::SeenRounding;

@@ -37,7 +37,7 @@ enum Request {
 struct Pack {
     source: PathBuf,
     target: PathBuf,
-    /// For all arrays, and for single ones of a group.
+    /// For all arrays, and those of single ones of a group.
     options: Options,
     rules: BTreeMap<String, Options>,
     repack: bool,
@@ -134,7 +134,7 @@ impl Pack {
             let rule = |(name, Options(options)): (&String, &Options)| ArrayRule {
                 name: name.clone(),
                 is_path: true,
-                options: Some(options.clone()),
+                options: Some(options.clone().into()),
             };
             let rules = rules.iter().map(rule).collect();
             let repack = self.repack;

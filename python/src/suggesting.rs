@@ -80,3 +80,14 @@ impl SuggestFromBlocks {
 pub(crate) fn check_options(py: Python<'_>, options_json: &str) -> PyResult<()> {
     read_options(py, options_json)?.check().map_err(|error| pack_error(py, &error))
 }
+
+/// The names of the options for all variables that do not hold beside those of one. Both are JSON.
+#[pyfunction]
+pub(crate) fn displaced(py: Python<'_>, for_all: &str, own: &str) -> PyResult<Vec<String>> {
+    let (for_all, own) = (read_options(py, for_all)?, read_options(py, own)?);
+    let both = for_all.beside(&own.into()).map_err(|error| pack_error(py, &error))?;
+    let (before, both) = (json!(for_all), json!(both));
+    let names = before.as_object().into_iter().flat_map(Map::keys);
+    let displaced = names.filter(|name| before[*name] != both[*name]);
+    Ok(displaced.map(|name| name.replace('-', "_")).collect())
+}

@@ -13,6 +13,7 @@ import pytest
 from binaries import run
 
 import zarr_recast
+from zarr_recast._options import by_name
 
 zarr = pytest.importorskip("zarr", minversion="3.4.2")
 
@@ -208,6 +209,20 @@ def test_an_arrays_own_bound_takes_the_place_of_another_kind_for_all(group, tmp_
     values, packed = (zarr.open_array(path / "p", mode="r")[...] for path in (group, out))
     assert (packed % 2 == 0).all() and abs(packed - values).max() <= 1 + 1e-9
     assert report.packed["p"].data_type in ("int8", "uint8")
+
+
+def test_settings_for_all_hold_beside_an_arrays_own(group, tmp_path):
+    out = tmp_path / "out.zarr"
+    report = zarr_recast.pack(
+        group, out, max_abs_error=0.01, error_over_range={"p": 1e-3}, compressor="gzip:3", readers="any"
+    )
+    assert {one.compression for one in report.packed.values()} == {"gzip:3"}
+    assert report.packed["p"].error["max"] > 0.01
+    for name in ("t", "p"):
+        assert "cast_value" not in json.dumps(report.packed[name].codecs)
+    # Of a dataset in memory, too.
+    picked = by_name(["t", "p"], ["t", "p"], {"max_abs_error": 1, "range": (0, 9), "precision": {"p": 2}})
+    assert picked == {"t": {"max_abs_error": 1, "range": (0, 9)}, "p": {"range": (0, 9), "precision": 2}}
 
 
 @pytest.mark.parametrize(

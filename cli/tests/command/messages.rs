@@ -109,7 +109,7 @@ fn a_type_alone_is_no_goal() {
             assert!(error.contains(way), "{way}: {error}");
         }
     }
-    // Nor is it one in recast.toml, or beside it for the other arrays.
+    // Nor is it one in recast.toml; beside it, it is one of the settings for all arrays.
     let group = Trial::empty();
     create_group(&group.input());
     for name in ["a", "b"] {
@@ -121,9 +121,24 @@ fn a_type_alone_is_no_goal() {
     let error = group.fails(&["--config", &config]);
     assert!(error.contains("--data-type alone does not say what to keep"), "{error}");
     std::fs::write(&config, "[[array]]\nname = 'a'\nmax-abs-error = 0.1\n").unwrap();
-    let error = group.usage(&["--config", &config, "-t", "int16"]);
-    assert!(error.contains("--data-type alone does not say what to keep"), "{error}");
-    group.packs(&["--config", &config]);
+    let report = group.packs(&["--config", &config, "-t", "int16"]);
+    assert_eq!(report["arrays"][0]["report"]["data_type"], "int16");
+    assert_eq!(report["arrays"][1]["reason"], "no table in --config");
+}
+
+/// What no array has from a table, or from flags that say how to pack.
+#[test]
+fn an_error_names_flags_that_the_command_has() {
+    let group = Trial::empty();
+    create_group(&group.input());
+    let array = Sample::new("float32", &[4], &[4], json!(0));
+    array.write(&group.input().join("a"), &bytes(&[1.0_f32, 2.0, 3.0, 4.5]));
+    let error = group.usage(&["--no-grid"]);
+    assert!(error.contains("--no-grid alone does not say what to keep"), "{error}");
+    let config = path(&group.place("recast.toml"));
+    std::fs::write(&config, "[[array]]\nname = 'a'\ngrid = true\nprecision = 1\n").unwrap();
+    let error = group.fails(&["--config", &config]);
+    assert!(error.contains("--precision") && error.contains("grid = true cannot"), "{error}");
 }
 
 /// A command without its inputs and outputs, and the flags of which some would be ignored.

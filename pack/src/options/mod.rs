@@ -7,6 +7,7 @@
 pub(crate) mod arguments;
 mod names;
 mod numbers;
+mod own;
 mod values;
 
 use recast_kernels::{ElementType, OutOfRange, Rounding};
@@ -22,6 +23,7 @@ use arguments::{data_types, decoded_types, marker, number, out_of_range_modes, r
 use numbers::Numbers;
 #[cfg(feature = "clap")]
 use numbers::Numbers::{Fraction, NotNegative, Positive};
+pub use own::OwnOptions;
 pub(crate) use values::finite;
 pub use values::{Compressor, NanTo, Reader, ShardCodecs, ValueRange, scalar};
 
@@ -191,6 +193,10 @@ pub struct PackOptions {
     pub decoded_type: Option<ElementType>,
 }
 
+/// Options without a bound, or with room for any value: with them, nothing depends on whether values are on a grid.
+const GRID_EXCLUDES: &[&str] =
+    &["max_rel_error", "precision", "auto", "scale", "offset", "range", "from_cf"];
+
 /// |B − A| may be `atol` + `rtol` · |A| at most; NaN must be NaN, and infinities the same.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
@@ -255,6 +261,12 @@ impl PackOptions {
     }
 
     pub(crate) fn checked(&self) -> Result<()> {
+        self.checked_beside_others()?;
+        self.check_needs()
+    }
+
+    /// As [`Self::checked`], for options beside which others hold.
+    pub(crate) fn checked_beside_others(&self) -> Result<()> {
         self.check_numbers()?;
         self.check_conflicts()?;
         self.check_types()?;
@@ -305,16 +317,19 @@ impl PackOptions {
     fn check_conflicts(&self) -> Result<()> {
         let given = self.given()?;
         let is_given = |option: &str| given.contains_key(&option.replace('_', "-"));
-        // Without a bound, or with room for any value, there is nothing for which values must be on a grid.
-        let others = &["max_rel_error", "precision", "auto", "scale", "offset", "range", "from_cf"];
-        let of_grid = [("grid", others.as_slice())];
+        let of_grid = [("grid", GRID_EXCLUDES)];
         let of_grid = of_grid.iter().filter(|_| self.grid == Some(true));
         for (option, others) in Self::CONFLICTS.iter().chain(of_grid) {
             if let Some(other) = others.iter().find(|other| is_given(option) && is_given(other)) {
-                let (one, other) = (flag(option), flag(other));
+                let (one, other) = (self.flag(option), self.flag(other));
                 return usage(format!("{one} cannot be used with {other}; leave one of them out"));
             }
         }
+        Ok(())
+    }
+
+    /// Refuses options without others that they need.
+    fn check_needs(&self) -> Result<()> {
         if self.auto && self.data_type.is_none() {
             return usage("--auto needs --data-type, whose whole range it uses");
         }
@@ -330,7 +345,8 @@ impl PackOptions {
             return Ok(());
         }
         let given = self.given()?;
-        let alone = given.keys().next().map(|option| format!("--{option} alone does not say"));
+        let alone = given.keys().next();
+        let alone = alone.map(|option| format!("{} alone does not say", self.flag(option)));
         let alone = alone.unwrap_or_else(|| "nothing says".to_owned());
         usage(format!(
             "{alone} what to keep; give --max-abs-error, --error-over-range, --max-rel-error, \
@@ -340,22 +356,9 @@ impl PackOptions {
 
     /// The options that differ from the default, in the order of [`PackOptions`], as in TOML and JSON.
     pub(crate) fn given(&self) -> Result<Map<String, Value>> {
-        let fields = |options: &Self| -> Result<Map<String, Value>> {
-            Ok(serde_json::from_value(serde_json::to_value(options)?)?)
-        };
         let (defaults, mut given) = (fields(&Self::default())?, fields(self)?);
         given.retain(|name, value| defaults.get(name) != Some(value));
         Ok(given)
-    }
-
-    /// Refuses options for arrays without a rule of their own, if they would be ignored.
-    pub(crate) fn checked_beside_rules(&self) -> Result<()> {
-        // Without rules, the options must say how to pack.
-        if self.given()?.is_empty() {
-            return Ok(());
-        }
-        self.checked()?;
-        self.check_goal()
     }
 
     fn check_types(&self) -> Result<()> {
@@ -464,6 +467,15 @@ impl PackOptions {
         Self { max_abs_error: Some(share * range), ..self }
     }
 
+    /// The flag of an option. There is none for `grid: true`, which TOML, JSON and Python have.
+    fn flag(&self, option: &str) -> String {
+        match option {
+            "grid" if self.grid == Some(false) => "--no-grid".to_owned(),
+            "grid" => "grid = true".to_owned(),
+            other => format!("--{}", other.replace('_', "-")),
+        }
+    }
+
     /// The flag that bounds the absolute error.
     pub(crate) fn flag_of_bound(&self) -> &'static str {
         if self.error_over_range.is_some() { "--error-over-range" } else { "--max-abs-error" }
@@ -503,9 +515,9 @@ impl PackOptions {
     }
 }
 
-/// The flag of an option.
-fn flag(option: &str) -> String {
-    format!("--{}", option.replace('_', "-"))
+/// All options, as in TOML and JSON.
+fn fields(options: &PackOptions) -> Result<Map<String, Value>> {
+    Ok(serde_json::from_value(serde_json::to_value(options)?)?)
 }
 
 /// Whether a number is a power of two.

@@ -71,7 +71,8 @@ fn an_array_with_attributes_may_be_in_a_group_of_one_scale() {
     }
     let pack = PackJob::new(&group, trial.output(), within(0.01));
     let from_cf = PackOptions { from_cf: true, ..PackOptions::default() };
-    let rule = ArrayRule { name: "packed".to_owned(), is_path: true, options: Some(from_cf) };
+    let rule =
+        ArrayRule { name: "packed".to_owned(), is_path: true, options: Some(from_cf.into()) };
     let pack = PackJob { scale_from: vec!["*".into()], ..pack };
     let job = GroupJob { rules: vec![rule], ..pack.into() };
     told(job.run(&one_thread())).unwrap();

@@ -97,8 +97,11 @@ fn arrays_of_one_scale_are_read_once_for_it_and_once_to_be_written() {
 fn arrays_of_one_scale_with_options_of_their_own_still_share_the_range() {
     let trial = trial();
     let group = group(&trial, &["a", "b", "c"]);
-    let rule =
-        recast_pack::ArrayRule { name: "b".to_owned(), is_path: true, options: Some(within(0.02)) };
+    let rule = recast_pack::ArrayRule {
+        name: "b".to_owned(),
+        is_path: true,
+        options: Some(within(0.02).into()),
+    };
     let job = GroupJob { rules: vec![rule], ..of_one_scale(&group, &trial.output()) };
     let found = passes(|runtime| {
         let report = job.run(runtime).unwrap();

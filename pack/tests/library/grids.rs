@@ -201,7 +201,7 @@ fn the_grid_of_two_values_is_not_that_of_the_next_ones() {
         other["grid"] = true.into();
         let options: PackOptions = serde_json::from_value(other).unwrap();
         let error = chosen(&values, fill, &options).unwrap_err();
-        assert!(error.contains("--grid cannot be used with"), "{error}");
+        assert!(error.contains("grid = true cannot be used with"), "{error}");
     }
 }
 

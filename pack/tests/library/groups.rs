@@ -184,7 +184,7 @@ fn a_configuration_says_how_for_each() {
     let missing = told(ArrayRule::list_from_toml(
         "[[array]]\nname = \"x\"\nmax-abs-error = 1\nmissing = [nan, inf, -9.0]",
     ));
-    let missing = missing.unwrap().remove(0).options.unwrap().missing;
+    let missing = missing.unwrap().remove(0).options.unwrap().options().missing.clone();
     let as_flags = ["nan", "inf", "-9.0"].map(|text| scalar(text).unwrap());
     assert_eq!(missing, as_flags);
     let error =
@@ -430,7 +430,7 @@ fn what_is_no_pyramid_of_one_type_is_packed_array_by_array() {
     let rule = |name: &str, options: Value| ArrayRule {
         name: name.to_owned(),
         is_path: true,
-        options: Some(self::options(options)),
+        options: Some(self::options(options).into()),
     };
     let report = run(&GroupJob {
         exclude: list(&["3"]),

@@ -26,6 +26,7 @@ mod migrate;
 mod missing;
 mod names;
 mod outputs;
+mod own;
 mod pack;
 mod plain;
 mod promises;

@@ -59,7 +59,7 @@ fn a_name_that_no_array_has_is_an_error_with_the_nearest_ones() {
     let rule = |name: &str| ArrayRule {
         name: name.to_owned(),
         is_path: false,
-        options: Some(within(0.1)),
+        options: Some(within(0.1).into()),
     };
     for (error, expected) in [
         (run(|job| job.include = list(&["t2n"])), ["--include t2n", "t2m, labels/cells/t2m"]),

@@ -55,13 +55,14 @@ def _restore(message: str, details: dict[str, Any]) -> CastError:
 
 _FLAG = re.compile(r"--([a-z][a-z0-9-]*)")
 # Flags whose names differ from Python's parameters.
-_PARAMETERS = {"nan-to": "nan", "no-nan": "nan=None", "no-grid": "grid=True"}
+_PARAMETERS = {"nan-to": "nan", "no-nan": "nan=None", "no-grid": "grid=False"}
 
 
 def with_parameters(text: str) -> str:
     """A text of recast-pack, with Python's parameters instead of flags."""
     name = lambda flag: _PARAMETERS.get(flag[1], flag[1].replace("-", "_"))  # noqa: E731
-    return _FLAG.sub(name, text)
+    # The way out of the default here is the opposite of the flag.
+    return _FLAG.sub(name, text.replace("see --no-grid", "see grid=True"))
 
 
 def pack_error(text: str) -> ValueError:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Self, TypeAlias, TypeVar
 
-from ._options import for_all, number, of_one, options_json
+from ._options import for_all, number, options_json, own_of
 from ._progress import Show
 from ._stores import Job, Place
 
@@ -316,7 +316,7 @@ def pack(
     request = {
         "job": "pack",
         "options": json.loads(options_json(**for_all(options))),
-        "rules": {name: json.loads(options_json(**of_one(name, options))) for name in names},
+        "rules": {name: json.loads(options_json(**own_of(name, options))) for name in names},
         "repack": repack,
         "overwrite": overwrite,
         "dry_run": dry_run,

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ._core import displaced
 from ._json import scalar_json
 
 # The arguments that bound the error.
 GOALS = ("max_abs_error", "error_over_range", "max_rel_error", "precision")
-# The ways to say how an array is packed; those in one row go together.
-_WAYS = (*((goal,) for goal in GOALS), ("auto",), ("scale", "offset"), ("from_cf",))
 
 
 def by_name(
@@ -66,18 +65,19 @@ def _unknown(name: str, names: list[str]) -> str:
 
 
 def of_one(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments for one variable or array: its own, by name, and those for all.
+    """The arguments for one variable: its own, by name, and those for all that hold beside them."""
+    of_all, own = for_all(arguments), own_of(name, arguments)
+    others = displaced(options_json(**of_all), options_json(**own))
+    return {**{key: value for key, value in of_all.items() if key not in others}, **own}
 
-    Its own way to say how it is packed replaces the one for all.
-    """
-    own = {
+
+def own_of(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that name one variable or array."""
+    return {
         argument: value[name]
         for argument, value in arguments.items()
         if isinstance(value, Mapping) and name in value
     }
-    own_ways = [way for way in _WAYS if not own.keys().isdisjoint(way)]
-    others = {argument for way in _WAYS if own_ways and way not in own_ways for argument in way}
-    return {**{key: value for key, value in for_all(arguments).items() if key not in others}, **own}
 
 
 def for_all(arguments: Mapping[str, Any]) -> dict[str, Any]:

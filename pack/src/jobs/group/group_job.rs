@@ -6,7 +6,7 @@ use anyhow::{Context, anyhow, bail};
 
 use crate::error::{Error, Result};
 use crate::jobs::pack::PackJob;
-use crate::options::PackOptions;
+use crate::options::{OwnOptions, PackOptions};
 
 /// Packs all floating-point arrays of a group except coordinates. Everything else is copied, and consolidated metadata
 /// are renewed.
@@ -15,8 +15,9 @@ use crate::options::PackOptions;
 /// without an array is an error, and a pattern that matches none is a warning of the report.
 #[derive(Clone, Debug)]
 pub struct GroupJob {
-    /// As for an array. Input and output are groups; `options` are for arrays without a rule, and if they do not say how to
-    /// pack, such arrays are copied; `scale_from` names arrays of the group, which get the same codecs.
+    /// As for an array. Input and output are groups; `options` hold for all arrays, unless a rule says otherwise, and if
+    /// they do not say how to pack, arrays without a rule are copied; `scale_from` names arrays of the group, which get the
+    /// same codecs.
     pub pack: PackJob,
     /// Packs only arrays that match one of these, if there are any.
     pub include: Vec<String>,
@@ -66,8 +67,8 @@ pub struct ArrayRule {
     pub name: String,
     /// Whether the name is a path even if it looks like a pattern.
     pub is_path: bool,
-    /// How such arrays are packed; `None` leaves them as they are.
-    pub options: Option<PackOptions>,
+    /// How such arrays are packed, beside the options for all; `None` leaves them as they are.
+    pub options: Option<OwnOptions>,
 }
 
 impl ArrayRule {
@@ -80,7 +81,7 @@ impl ArrayRule {
     ///     name = 't2m'
     ///     max-abs-error = 0.01
     /// ")?;
-    /// assert_eq!(rules[0].options.as_ref().unwrap().max_abs_error, Some(0.01));
+    /// assert_eq!(rules[0].options.as_ref().unwrap().options().max_abs_error, Some(0.01));
     /// # Ok::<(), recast_pack::Error>(())
     /// ```
     ///
@@ -120,9 +121,9 @@ impl ArrayRule {
         }
         let table: toml::Table =
             table.into_iter().map(|(key, value)| (key, as_in_flags(value))).collect();
-        let options: PackOptions = table.try_into()?;
+        let options: OwnOptions = table.try_into()?;
         // The file is wrong, not the usage.
-        options.checked().map_err(|error| anyhow!("{error}"))?;
+        options.options().checked_beside_others().map_err(|error| anyhow!("{error}"))?;
         Ok(Self { name, is_path: false, options: Some(options) })
     }
 }

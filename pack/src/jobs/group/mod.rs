@@ -105,11 +105,7 @@ impl GroupJob {
         runtime: &Runtime,
     ) -> Result<(GroupReport, Option<Staged>)> {
         let PackJob { input, output, options, .. } = &self.pack;
-        if self.rules.is_empty() {
-            options.checked()?;
-        } else {
-            options.checked_beside_rules()?;
-        }
+        options.checked()?;
         let rules = Rules::new(self)?;
         let shown = input.display();
         let nodes = tree::nodes_at(input)?;
@@ -118,7 +114,8 @@ impl GroupJob {
         let coordinates = coordinates(&described);
         let mut treatments = BTreeMap::new();
         for node in nodes.iter().filter(|node| node.kind == Kind::Array) {
-            let properties = properties(node, &coordinates, options.from_cf, self.repack);
+            let from_cf = rules.options_of(&node.path).from_cf;
+            let properties = properties(node, &coordinates, from_cf, self.repack);
             let treatment = rules.treatment(&node.path, &properties);
             let treatment = treatment.with_context(|| shown.to_string())?;
             treatments.insert(&*node.path, treatment);

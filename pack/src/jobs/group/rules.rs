@@ -7,7 +7,7 @@ use super::group_job::{ArrayRule, GroupJob};
 use super::properties::Properties;
 use crate::error::Result;
 use crate::metadata::tree::Node;
-use crate::options::PackOptions;
+use crate::options::{OwnOptions, PackOptions};
 use crate::store::location::Kind;
 
 /// What to do with an array.
@@ -35,7 +35,7 @@ pub(super) struct Rules<'a> {
     include: Vec<Name>,
     exclude: Vec<Name>,
     scale_from: Vec<Name>,
-    tables: Vec<Table<'a>>,
+    tables: Vec<Table>,
 }
 
 /// The path of an array, or a pattern for paths.
@@ -45,10 +45,10 @@ enum Name {
 }
 
 /// A rule for single arrays.
-struct Table<'a> {
+struct Table {
     name: Name,
-    /// `None` leaves the array as it is.
-    options: Option<&'a PackOptions>,
+    /// With those for all; `None` leaves the array as it is.
+    options: Option<PackOptions>,
 }
 
 impl<'a> Rules<'a> {
@@ -60,13 +60,22 @@ impl<'a> Rules<'a> {
         };
         let scale_from = job.pack.scale_from.iter();
         let scale_from = scale_from.map(|path| name("--scale-from", &path.display().to_string()));
-        let table = |rule: &'a ArrayRule| -> Result<Table<'a>> {
+        let table = |rule: &ArrayRule| -> Result<Table> {
             let name = if rule.is_path {
                 Name::Path(rule.name.trim_matches('/').to_owned())
             } else {
                 name("name", &rule.name)?
             };
-            Ok(Table { name, options: rule.options.as_ref() })
+            let merged = |own: &OwnOptions| -> Result<PackOptions> {
+                let options = job.pack.options.beside(own)?;
+                options.checked()?;
+                Ok(options)
+            };
+            // The file is wrong, not the usage.
+            let merged = rule.options.as_ref().map(merged).transpose();
+            let options =
+                merged.map_err(|error| anyhow!("the rule for {}: {error:#}", rule.name))?;
+            Ok(Table { name, options })
         };
         Ok(Self {
             job,
@@ -124,9 +133,19 @@ impl<'a> Rules<'a> {
         Ok(packed.iter().copied().filter(is_one).collect())
     }
 
+    fn table(&self, path: &str) -> Option<&Table> {
+        self.tables.iter().find(|table| table.name.matches(path))
+    }
+
+    /// The options of an array, if it is packed.
+    pub(super) fn options_of(&self, path: &str) -> &PackOptions {
+        let own = self.table(path).and_then(|table| table.options.as_ref());
+        own.unwrap_or(&self.job.pack.options)
+    }
+
     pub(super) fn treatment(&self, path: &str, properties: &Properties) -> Result<Treatment> {
         let copy = |reason: &str| Ok(Treatment::Copy(reason.to_owned()));
-        let table = self.tables.iter().find(|table| table.name.matches(path));
+        let table = self.table(path);
         // A named array is packed even if it is a coordinate.
         let is_named = self.include.iter().any(|name| name.matches(path));
         if self.exclude.iter().any(|name| name.matches(path)) {
@@ -146,7 +165,7 @@ impl<'a> Rules<'a> {
                 // The file is wrong, not the usage.
                 options.check_goal().map_err(|error| anyhow!("--config: {path}: {error}"))?;
             }
-            return Ok(Treatment::Pack(Box::new((*options).clone())));
+            return Ok(Treatment::Pack(Box::new(options.clone())));
         }
         if !self.include.is_empty() && !is_named {
             return copy("not in --include");
