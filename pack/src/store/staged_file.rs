@@ -1,6 +1,6 @@
 //! Files for people, which are written beside their place like outputs.
 
-use std::fs::{self, TryLockError};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use tempfile::NamedTempFile;
 
 use super::location::folder_of;
-use super::staging::{ATTEMPTS, clear, is_there, prefix};
+use super::staging::{clear, temporary_file};
 use crate::error::{Error, Result};
 
 /// A file that appears at its place whole, or not at all. Until then, what is there stays.
@@ -34,21 +34,7 @@ impl StagedFile {
         let name = place.file_name().context("the path must end in the name of a file")?;
         let name = name.to_string_lossy();
         clear(parent, &name);
-        let prefix = prefix(&name);
-        let mut builder = tempfile::Builder::new();
-        builder.prefix(&prefix);
-        #[cfg(unix)]
-        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        for _ in 0..ATTEMPTS {
-            let file = builder.tempfile_in(parent)?;
-            let lock = file.as_file().try_lock();
-            if !matches!(lock, Err(TryLockError::WouldBlock))
-                && is_there(file.path(), Some(file.as_file()))
-            {
-                return Ok(Self { path: path.to_owned(), overwrite, file });
-            }
-        }
-        bail!("temporary files disappear there as soon as they are made");
+        Ok(Self { path: path.to_owned(), overwrite, file: temporary_file(parent, &name)? })
     }
 
     /// Writes all of it.

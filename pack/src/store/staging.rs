@@ -6,7 +6,7 @@ use std::io;
 use std::path::Path;
 
 use anyhow::bail;
-use tempfile::TempDir;
+use tempfile::{NamedTempFile, TempDir};
 
 use crate::error::Result;
 
@@ -17,7 +17,7 @@ pub(super) const ASIDE: &str = ".recast-old-";
 
 /// Another run may take a new directory for one of a killed run before it is locked. Each run clears up once, so that a
 /// directory is lost this often only if something else removes it.
-pub(super) const ATTEMPTS: usize = 1000;
+const ATTEMPTS: usize = 1000;
 
 /// Whether a name is that of a directory beside outputs, which is no node of a group.
 pub(super) fn is_beside(name: &str) -> bool {
@@ -83,7 +83,7 @@ impl Staged {
 }
 
 /// Whether a path leads to what was opened there.
-pub(super) fn is_there(path: &Path, own: Option<&File>) -> bool {
+fn is_there(path: &Path, own: Option<&File>) -> bool {
     let Ok(there) = fs::symlink_metadata(path) else { return false };
     own.is_none_or(|own| own.metadata().is_ok_and(|own| is_same(&own, &there)))
 }
@@ -135,8 +135,27 @@ fn temporary(parent: &Path, name: &str, is_shared: bool) -> io::Result<TempDir> 
     builder.tempdir_in(parent)
 }
 
+/// A new file for an output with this name, locked while it is open, which others may read.
+pub(crate) fn temporary_file(parent: &Path, name: &str) -> Result<NamedTempFile> {
+    let prefix = prefix(name);
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&prefix);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    for _ in 0..ATTEMPTS {
+        let file = builder.tempfile_in(parent)?;
+        let lock = file.as_file().try_lock();
+        if !matches!(lock, Err(TryLockError::WouldBlock))
+            && is_there(file.path(), Some(file.as_file()))
+        {
+            return Ok(file);
+        }
+    }
+    bail!("temporary files disappear there as soon as they are made");
+}
+
 /// What the names of the temporary directories of an output begin with, on this machine.
-pub(super) fn prefix(name: &str) -> String {
+fn prefix(name: &str) -> String {
     format!("{}{}", shortened(name), mark_of_machine())
 }
 
@@ -156,7 +175,7 @@ fn mark_of_machine() -> String {
 
 /// Removes what killed runs have left in a directory: those that wrote an output of this name, and on this machine those of
 /// any other. What a run holds locked stays.
-pub(super) fn clear(parent: &Path, name: &str) {
+pub(crate) fn clear(parent: &Path, name: &str) {
     let (own, any) = (format!("{}{MARK}", shortened(name)), mark_of_machine());
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let is_left = |name: &str| name.starts_with(&own) || name.contains(&any);

@@ -517,6 +517,83 @@ fn a_group_whose_migration_in_place_was_killed_is_migrated_by_another_run() {
     }
 }
 
+/// The state in which a run is killed before it removes the last old document; and unfinished files of it.
+#[test]
+fn what_a_killed_run_left_of_a_migration_in_place_is_finished_and_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let (before, place) = (folder.path().join("before"), folder.path().join("array"));
+    let chunks = [Some(int16s([1, 2, 3, 4])), None];
+    v2(&before, "<f4", &json!(0), &scaled(10, 0.0), chunks);
+    copy(&before, &place);
+    array(&job(&place, None));
+    let new = contents(&place);
+    let unfinished = place.join(".zarr.json.recast-tmp-a1b2c3");
+    for document in [".zarray", ".zattrs"] {
+        fs::copy(before.join(document), place.join(document)).unwrap();
+        fs::write(&unfinished, "{").unwrap();
+        let report = array(&job(&place, None));
+        assert!(report.how.contains("already Zarr v3") && report.how.contains(document));
+        assert_eq!(contents(&place), new);
+    }
+    // Killed before the new metadata were written, alone and in a group.
+    fs::remove_dir_all(&place).unwrap();
+    copy(&before, &place);
+    fs::write(&unfinished, "{").unwrap();
+    array(&job(&place, None));
+    assert_eq!(contents(&place), new);
+    let group = folder.path().join("group");
+    copy(&before, &group.join("array"));
+    fs::write(group.join(".zgroup"), r#"{"zarr_format": 2}"#).unwrap();
+    let names = ["", "array"].map(|name| group.join(name).join(".zarr.json.recast-tmp-a1b2c3"));
+    for name in &names {
+        fs::write(name, "{").unwrap();
+    }
+    of_group(&job(&group, None));
+    assert!(names.iter().all(|name| !name.exists()));
+}
+
+#[test]
+fn attributes_that_another_migration_has_kept_are_not_lost_by_the_next_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("array");
+    v2(&place, "<f4", &json!(0), &scaled(10, 0.0), [None, None]);
+    array(&job(&place, None));
+    // Back again, but for the attributes.
+    fs::remove_file(place.join("zarr.json")).unwrap();
+    fs::rename(place.join(".zarray.bak"), place.join(".zarray")).unwrap();
+    let error = stays(&place);
+    assert!(error.contains(".zattrs.bak exists") && error.contains("would be lost"), "{error}");
+    fs::rename(place.join(".zattrs.bak"), place.join(".zattrs")).unwrap();
+    array(&job(&place, None));
+    assert_eq!(metadata(&place)["attributes"]["units"], "K");
+}
+
+#[test]
+fn an_array_that_readers_of_a_group_in_place_would_no_longer_see_is_refused_by_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let input = folder.path().join("in");
+    for members in [
+        json!({"shape": [6], "chunks": [4], "dtype": "<f4", "fill_value": true}),
+        json!({"shape": [-1, 40], "chunks": [4, 4], "dtype": "<f4", "fill_value": 0}),
+    ] {
+        group(&input);
+        create_v2(&input.join("inner/lost"), members);
+        let error = stays(&input);
+        assert!(error.contains("inner/lost would stay Zarr v2"), "{error}");
+        assert!(error.contains("name an OUTPUT"), "{error}");
+        // Without it there is no reason.
+        fs::remove_dir_all(input.join("inner/lost")).unwrap();
+        of_group(&job(&input, None));
+        // Readers of this group see none of Zarr v2 before.
+        create_v2(
+            &input.join("inner/other"),
+            json!({"shape": [-1], "chunks": [4], "dtype": "<f4"}),
+        );
+        of_group(&job(&input, None));
+        fs::remove_dir_all(&input).unwrap();
+    }
+}
+
 #[test]
 fn what_another_migration_has_kept_stays_and_the_error_says_how_to_go_back() {
     let folder = tempfile::tempdir().unwrap();

@@ -54,6 +54,29 @@ pub struct ArrayMigration {
     pub source_codecs: Vec<Value>,
 }
 
+impl ArrayMigration {
+    /// The report of an array for which a run that was killed had compared all elements, and written the new metadata.
+    pub(super) fn finished(source: &Source, kept: &[String]) -> Self {
+        let codecs: Vec<Value> =
+            source.codecs().value_codecs().iter().map(Codec::to_json).collect();
+        Self {
+            input: as_shown(source.path()),
+            codecs: codecs.clone(),
+            metadata_only: true,
+            how: format!(
+                "already Zarr v3: an earlier run wrote the metadata and was killed; finished, the old ones are in {}",
+                kept.join(", ")
+            ),
+            bit_identical: true,
+            elements: Differences { elements: source.elements() as u64, ..Differences::default() },
+            hint: cf_hint(source),
+            outside_links: OutsideLinks::default(),
+            place: as_shown(source.path()),
+            source_codecs: codecs,
+        }
+    }
+}
+
 /// That there is nothing to migrate in an array, if so.
 pub(super) fn nothing_to_migrate(source: &Source) -> Option<String> {
     if source.is_older() || source.codecs().value_codecs().iter().any(Codec::is_legacy) {

@@ -11,10 +11,11 @@ use tempfile::NamedTempFile;
 
 use crate::error::Result;
 use crate::store::location::{Kind, Location, kind, refuse_hidden, refuse_outdated_copy};
-use crate::store::names::{DOCUMENTS, GROUP_DOCUMENTS, ZARR_JSON};
+use crate::store::names::{ATTRS, DOCUMENTS, GROUP_DOCUMENTS, ZARR_JSON, ZATTRS};
+use crate::store::staging::{clear, temporary_file};
 
-/// What the names of unfinished files begin with. Readers of groups ignore them.
-const STAGED: &str = ".zarr.json.recast-tmp-";
+/// What the names of unfinished files begin with.
+const STAGED: &str = ".zarr.json";
 
 /// The folder of an array or a group.
 ///
@@ -39,15 +40,19 @@ struct Replacement<'a> {
     is_written: bool,
 }
 
-/// The documents in a folder. Other files of a group may have the names of Zarr v1.
+/// The names that documents in a folder may have. Other files of a group may have those of Zarr v1.
+fn names(folder: &Path) -> &'static [&'static str] {
+    if kind(folder) == Kind::Array { &DOCUMENTS } else { &GROUP_DOCUMENTS }
+}
+
+/// The documents in a folder.
 fn documents(folder: &Path) -> Vec<&'static str> {
-    let documents = if kind(folder) == Kind::Array { &DOCUMENTS[..] } else { &GROUP_DOCUMENTS[..] };
-    documents.iter().copied().filter(|name| folder.join(name).is_file()).collect()
+    names(folder).iter().copied().filter(|name| folder.join(name).is_file()).collect()
 }
 
 /// The place at which a document is kept.
 fn backup(folder: &Path, name: &str) -> PathBuf {
-    folder.join(format!("{name}.bak"))
+    folder.join(kept_name(name))
 }
 
 /// Whether a regular file has these bytes.
@@ -74,17 +79,41 @@ fn refuse_other_backup(folder: &Path, name: &str) -> Result<()> {
     );
 }
 
-/// Removes the documents that a killed run has kept and replaced, but not yet removed. Whether there were any.
-pub(super) fn finish(folder: &Path) -> Result<bool> {
+/// Refuses older metadata without the attributes that another migration has kept: whoever went back has forgotten them.
+fn refuse_kept_attributes(folder: &Path, old: &[&str]) -> Result<()> {
+    let is_forgotten = |name: &str| {
+        let kept = backup(folder, name).symlink_metadata();
+        names(folder).contains(&name) && !old.contains(&name) && kept.is_ok()
+    };
+    let attributes = [ZATTRS, ATTRS].into_iter().find(|name| is_forgotten(name));
+    let Some(name) = attributes.filter(|_| !folder.join(ZARR_JSON).is_file()) else {
+        return Ok(());
+    };
+    bail!(
+        "{} exists, from another migration, and {name} does not, so the attributes would be lost; rename the file to {name}, or \
+         move it away",
+        backup(folder, name).display()
+    );
+}
+
+/// Removes the documents that a killed run has kept and replaced, but not yet removed, and its unfinished files. The names that
+/// the documents have now.
+pub(super) fn finish(folder: &Path) -> Result<Vec<String>> {
     let mut old = documents(folder);
     if !old.contains(&ZARR_JSON) {
-        return Ok(false);
+        return Ok(Vec::new());
     }
+    clear(folder, STAGED);
     old.retain(|name| *name != ZARR_JSON && is_kept(folder, name));
     for name in &old {
         remove(&folder.join(name))?;
     }
-    Ok(!old.is_empty())
+    Ok(old.into_iter().map(kept_name).collect())
+}
+
+/// The name that a document gets when it is kept.
+fn kept_name(name: &str) -> String {
+    format!("{name}.bak")
 }
 
 fn remove(path: &Path) -> Result<()> {
@@ -109,7 +138,11 @@ pub(super) fn replace(folders: &[(PathBuf, String)]) -> Result<Vec<Vec<String>>>
         for name in &old {
             refuse_other_backup(folder, name)?;
         }
+        refuse_kept_attributes(folder, &old)?;
         replacements.push(Replacement { folder, text, old, is_written: false });
+    }
+    for replacement in &replacements {
+        clear(replacement.folder, STAGED);
     }
     let result = all(&mut replacements);
     if let Err(error) = result {
@@ -140,7 +173,7 @@ fn all(replacements: &mut [Replacement<'_>]) -> Result<()> {
 
 impl Replacement<'_> {
     fn kept(&self) -> Vec<String> {
-        self.old.iter().map(|name| format!("{name}.bak")).collect()
+        self.old.iter().copied().map(kept_name).collect()
     }
 
     /// Copies the old documents, and writes the new one beside them.
@@ -160,15 +193,15 @@ impl Replacement<'_> {
 
     /// A file in the folder that is whole before it gets its name, as private as another one.
     fn staged(&self, bytes: &[u8], like: Option<&Path>) -> Result<NamedTempFile> {
-        let mut new = tempfile::Builder::new().prefix(STAGED).tempfile_in(self.folder)?;
-        new.write_all(bytes)?;
-        new.as_file().sync_all()?;
+        let mut new = temporary_file(self.folder, STAGED)?;
         #[cfg(unix)]
         if let Some(Ok(metadata)) = like.map(fs::metadata) {
             new.as_file().set_permissions(metadata.permissions())?;
         }
         #[cfg(not(unix))]
         let _ = like;
+        new.write_all(bytes)?;
+        new.as_file().sync_all()?;
         Ok(new)
     }
 

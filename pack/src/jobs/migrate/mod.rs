@@ -60,8 +60,15 @@ impl MigrateJob {
         if is_group(&self.input) {
             return Ok(MigrateReport::Group(group::in_place(self, runtime)?));
         }
-        if let Some(folder) = Location::new(&self.input).ok().and_then(|array| array.directory()) {
-            in_place::finish(&folder)?;
+        let folder = Location::new(&self.input).ok().and_then(|array| array.directory());
+        let kept = folder.map_or(Ok(Vec::new()), |folder| in_place::finish(&folder))?;
+        if !kept.is_empty() {
+            let source = Source::open_for(runtime, &self.input)?;
+            if nothing_to_migrate(&source).is_some() {
+                return Ok(MigrateReport::Array(Box::new(ArrayMigration::finished(
+                    &source, &kept,
+                ))));
+            }
         }
         let (source, workers) = self.open(runtime)?;
         let migration = while_unchanged(&[&self.input], || self.migration(source, &workers))?;
