@@ -53,6 +53,7 @@ impl Chooser<'_> {
 
     /// Binds the codecs of a placement, with stored codes for NaN, missing markers and the fill value.
     pub(super) fn bind(&self, placement: Placement) -> Result<Candidate> {
+        self.check_interrupt()?;
         let Placement { scale, grid, avoids_markers, .. } = placement;
         if let Some(scale) = scale.filter(|scale| scale.is_zero() || !scale.is_finite()) {
             let text = fill_value::to_json(scale);

@@ -58,6 +58,10 @@ impl Iterator for Candidates<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
+            // What was interrupted is no refusal.
+            if let Err(interrupted) = self.chooser.check_interrupt() {
+                return Some(Err(interrupted));
+            }
             if let Some(candidate) = self.offsets.next() {
                 match self.chooser.certain_excess(&candidate) {
                     None => return Some(Ok(candidate)),

@@ -114,6 +114,11 @@ impl<'a> Chooser<'a> {
         }
     }
 
+    /// An error once the caller has asked the job to stop: for many missing markers and thorough compressors, a choice takes long.
+    pub(super) fn check_interrupt(&self) -> Result<()> {
+        self.workers.map_or(Ok(()), |workers| workers.runtime().check_interrupt())
+    }
+
     /// Refuses a bound that leaves one value of an array that has several, unless the options allow that.
     ///
     /// # Errors

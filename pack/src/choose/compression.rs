@@ -202,7 +202,10 @@ impl Chooser<'_> {
             let size = |(coded, storage): (&'c Coded, Storage)| -> Result<Measured<'c>> {
                 let (element_type, dimensions) = (coded.element_type(), coded.dimensions());
                 let encoder = ByteEncoder::for_blocks(element_type, &storage, dimensions)?;
-                let size = |block: &Block| encoder.size(&block.elements, &block.shape);
+                let size = |block: &Block| {
+                    self.check_interrupt()?;
+                    encoder.size(&block.elements, &block.shape)
+                };
                 let size = coded.blocks.par_iter().map(size).sum::<Result<u64>>()?;
                 Ok(Measured { size, coded, storage })
             };

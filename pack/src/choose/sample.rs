@@ -58,6 +58,7 @@ impl Chooser<'_> {
         let storage = storage.unwrap_or(Storage::plain(Coder::Zstd(5)));
         let compression = ByteEncoder::for_blocks(chain.encoded_type(), &storage, 1)?;
         let tried = |excerpt: &Vec<u8>| -> Result<(u64, f64)> {
+            self.check_interrupt()?;
             let codes = candidate.encode(excerpt)?;
             let region = Region::line((excerpt.len() / size) as u64);
             let found = checker.compared(&region, excerpt, &chain.decode(&codes)?)?;

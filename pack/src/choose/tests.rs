@@ -1,6 +1,7 @@
 //! The contract of the candidates, on small surveys.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::Ordering;
 
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use zarr_recast::Codec;
@@ -11,8 +12,10 @@ use super::compression::{Level, TrialBlocks, takes_bias};
 use super::room::storable;
 use crate::array::region::Block;
 use crate::check::comparison::Violation;
+use crate::error::Interrupted;
 use crate::metadata::byte_codecs::{BIAS, Coder, Storage};
 use crate::options::{Compressor, NanTo, PackOptions, ValueRange, scalar};
+use crate::runtime::{Runtime, Workers};
 use crate::scan::number;
 use crate::scan::survey::Survey;
 use crate::scan::surveyor::Surveyor;
@@ -560,6 +563,34 @@ fn the_smallest_is_at_the_slow_level_where_that_finds_more_repeats() {
     let chosen = chosen_for(&values, Compressor::Smallest);
     assert_eq!(Level::SLOW.of(&chosen), chosen);
     assert_ne!(Level::FAST.of(&chosen), chosen);
+}
+
+/// Each part by itself: in a job, the pass before it has asked already.
+#[test]
+fn no_part_of_a_choice_goes_on_once_the_job_is_to_stop() {
+    let runtime = Runtime { threads: Some(1), ..Runtime::default() };
+    let workers = Workers::new(&runtime).unwrap();
+    let values: Vec<f32> = noise(300).collect();
+    let survey = surveyed(&values, f32::NAN, &[]);
+    let options = PackOptions { compressor: Compressor::Smallest, ..within(0.01) };
+    let chooser = Chooser::new(String::new(), &options, &survey, Some(&workers)).unwrap();
+    let mut candidates = chooser.candidates();
+    let candidate = candidates.next().unwrap().unwrap();
+    let block = Block { shape: vec![300], elements: bytes(&values) };
+    let trial = TrialBlocks { blocks: vec![block], may_recode: false, finalists: 4 };
+    chooser.with_storage(candidate.clone(), &trial).unwrap();
+    let excerpts = [bytes(&values)];
+    chooser.tried(&candidate, &excerpts).unwrap();
+
+    runtime.interrupt.store(true, Ordering::Relaxed);
+    for (part, stopped) in [
+        ("the next candidate", candidates.next().unwrap().map(drop)),
+        ("a type and an offset", chooser.bind(candidate.placement).map(drop)),
+        ("an excerpt", chooser.tried(&candidate, &excerpts).map(drop)),
+        ("a compressor", chooser.with_storage(candidate.clone(), &trial).map(drop)),
+    ] {
+        assert!(stopped.is_err_and(|error| error.is::<Interrupted>()), "{part}");
+    }
 }
 
 #[test]
