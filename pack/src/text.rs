@@ -37,6 +37,21 @@ pub fn count(number: u64) -> String {
     text
 }
 
+/// How sizes compare, given how many times smaller the new one is.
+///
+/// ```
+/// use recast_pack::text::times_smaller;
+/// assert_eq!(times_smaller(4.83), "4.83 times smaller");
+/// assert_eq!(times_smaller(0.4), "2.50 times larger");
+/// ```
+#[must_use]
+pub fn times_smaller(ratio: f64) -> String {
+    if ratio < 1.0 {
+        return format!("{:.2} times larger", 1.0 / ratio);
+    }
+    format!("{ratio:.2} times smaller")
+}
+
 /// A number of arrays.
 pub(crate) fn arrays(number: usize) -> String {
     format!("{} array{}", count(number as u64), if number == 1 { "" } else { "s" })

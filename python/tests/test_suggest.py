@@ -98,6 +98,16 @@ class Counted:
         return part.astype("float32")
 
 
+def test_chunks_of_a_rectilinear_grid_have_any_lengths(tmp_path):
+    with zarr.config.set({"array.rectilinear_chunks": True}):
+        array = zarr.create_array(tmp_path / "a", shape=(200, 300), chunks=[[20, 30, 150], [100, 200]], dtype="float32",
+                                  fill_value=np.nan)  # fmt: skip
+        array[...] = field()
+        filters = [encoding_for(one, max_abs_error=0.01)["filters"] for one in (array, array[...])]
+        assert filters[0] == filters[1]
+        assert suggest(array).rows[0].max_abs_error == suggest(array[...]).rows[0].max_abs_error
+
+
 def test_of_a_long_array_some_blocks_are_read():
     array = Counted((20_000, 5_000))
     suggestion = suggest(array)

@@ -12,7 +12,12 @@ impl Report for ArrayInfo {
     fn rows(&self, table: &mut Table) {
         table.row("array", &self.array);
         table.row("shape", format!("{:?}", self.shape));
-        let chunk = self.chunk_shape.as_ref().map(|shape| format!("{shape:?}"));
+        let chunk = self.chunk_shape.as_ref().map(|shape| match &self.chunk_lengths {
+            Some(lengths) => {
+                lengths.iter().map(|runs| along(runs)).collect::<Vec<_>>().join(" by ")
+            }
+            None => format!("{shape:?}"),
+        });
         table.row("chunks", chunk.unwrap_or_else(|| "none".to_owned()));
         let fill = |value: Option<Scalar>| match value {
             Some(value) => format!("fill value {}", to_json(value)),
@@ -44,6 +49,15 @@ impl Report for ArrayInfo {
             table.row("warning", warning);
         }
     }
+}
+
+/// The lengths of the chunks along a dimension.
+fn along(runs: &[(u64, u64)]) -> String {
+    let run = |&(length, count): &(u64, u64)| match count {
+        1 => length.to_string(),
+        _ => format!("{count} × {length}"),
+    };
+    format!("({})", runs.iter().map(run).collect::<Vec<_>>().join(", "))
 }
 
 /// The arrays of a group: a line for each, and one for all.

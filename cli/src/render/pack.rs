@@ -1,7 +1,7 @@
 //! The report of packing an array, for people.
 
 use recast_kernels::{OutOfRange, Scalar};
-use recast_pack::text::{bytes, count, measured, scalar_text};
+use recast_pack::text::{bytes, count, measured, scalar_text, times_smaller};
 use recast_pack::{Charts, Compressor, PackOptions, PackReport, Reader, Suspect};
 
 use super::counts::{self, elements};
@@ -181,11 +181,7 @@ fn rows_of_sizes(report: &PackReport, table: &mut Table) {
         return;
     }
     let than = |before: f64, what: &str| {
-        let ratio = before / stored.max(1.0);
-        if ratio < 1.0 {
-            return format!("{:.2} times larger than {what}", 1.0 / ratio);
-        }
-        format!("{ratio:.2} times smaller than {what}")
+        format!("{} than {what}", times_smaller(before / stored.max(1.0)))
     };
     let memory = than(source, "the raw array");
     let disk = before.map(|before| format!(", {}", than(before, "the stored input")));

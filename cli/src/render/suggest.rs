@@ -1,7 +1,7 @@
 //! Suggestions of a bound, for people.
 
 use anyhow::{Context, Result};
-use recast_pack::text::{bytes, count, measured, visible};
+use recast_pack::text::{bytes, count, measured, times_smaller, visible};
 use recast_pack::{
     Information, Rung, Sampled, SuggestGroupReport, SuggestReport, SuggestedArray, Suggestion,
 };
@@ -215,8 +215,8 @@ fn one_line(report: &SuggestReport) -> String {
     let mark = rung.mark.map_or("", |mark| mark.name());
     let bound = rung.max_abs_error;
     format!(
-        "-e {bound:?}: {mark}, {}, {:.2} times smaller",
+        "-e {bound:?}: {mark}, {}, {}",
         bytes(rung.stored_bytes as f64),
-        rung.ratio
+        times_smaller(rung.ratio)
     )
 }

@@ -289,6 +289,7 @@ fn no_tolerance_reaches_infinity() {
         let run =
             recast(&["verify", &before_path, &after_path, "--atol", atol, "--rtol", rtol]).run();
         assert_eq!(run.status.success(), is_within, "{a} {b} {atol} {rtol}: {}", run.stderr);
+        assert!(!run.stderr.contains("of inf"), "{}", run.stderr);
     }
 }
 

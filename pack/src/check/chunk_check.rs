@@ -271,6 +271,19 @@ impl<N: Number> Checker<N> {
         match wrong {
             Wrong::BecameNan | Wrong::Nan if self.expected.counts => "only one is NaN".to_owned(),
             Wrong::Infinite if self.expected.counts => "only one is this infinity".to_owned(),
+            Wrong::Far(distance, bound) if distance.is_infinite() => {
+                let allows = if bound.is_infinite() {
+                    "and so is what is allowed".to_owned()
+                } else {
+                    format!("and {} allows {bound:?}", self.expected.tolerance.name)
+                };
+                let way_out = if self.expected.counts {
+                    ""
+                } else {
+                    "; divide the values by a number first, or clamp them with --src-min and --src-max"
+                };
+                format!("an error beyond the largest float64, {allows}{way_out}")
+            }
             Wrong::Far(distance, bound) => {
                 format!(
                     "an error of {distance:?}, {} allows {bound:?}",

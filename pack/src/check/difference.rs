@@ -61,8 +61,12 @@ impl Differences {
             self.not_finite += 1;
             return;
         }
-        self.max_ulps = self.max_ulps.max(ordinal(x).abs_diff(ordinal(y)));
-        self.max = self.max.max((x.to_f64() - y.to_f64()).abs());
+        let steps = ordinal(x).abs_diff(ordinal(y));
+        self.max_ulps = self.max_ulps.max(u64::try_from(steps).unwrap_or(u64::MAX));
+        // float64 may round both integers to one number.
+        let is_integer = x.element_type().is_integer();
+        let apart = if is_integer { steps as f64 } else { (x.to_f64() - y.to_f64()).abs() };
+        self.max = self.max.max(apart);
     }
 
     pub(crate) fn merge(self, other: Self) -> Self {
@@ -102,15 +106,15 @@ impl Differences {
 }
 
 /// Numbers the values of a type in ascending order; 0 and −0 are neighbours.
-fn ordinal(scalar: Scalar) -> i64 {
+fn ordinal(scalar: Scalar) -> i128 {
     let bits = scalar.bits();
     match scalar.element_type().format() {
         Format::Float(format) if format.is_signed() => {
             let sign = 1 << (format.bits() - 1);
-            if bits & sign == 0 { bits as i64 } else { -1 - (bits & !sign) as i64 }
+            if bits & sign == 0 { bits.into() } else { -1 - i128::from(bits & !sign) }
         }
-        Format::Float(_) => bits as i64,
-        _ => integer(scalar).and_then(|value| i64::try_from(value).ok()).unwrap_or(i64::MAX),
+        Format::Float(_) => bits.into(),
+        _ => integer(scalar).unwrap_or_default(),
     }
 }
 
@@ -132,6 +136,10 @@ mod tests {
         assert_eq!((differences.elements, differences.differing), (5, 3));
         assert_eq!((differences.max_ulps, differences.not_finite), (3, 1));
         assert_eq!(differences.max, f64::from(next) - 1.0);
+        // Far above 2^63, where float64 has one number for both.
+        let integers = [u64::MAX - 7, u64::MAX - 6].map(u64::to_ne_bytes);
+        let found = Differences::between(ElementType::UInt64, &integers[0], &integers[1]).unwrap();
+        assert_eq!((found.max_ulps, found.max), (1, 1.0));
         assert!(
             Differences::between(ElementType::Float32, &expected, &expected).unwrap().is_none()
         );

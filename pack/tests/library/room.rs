@@ -1,9 +1,14 @@
 //! Room for values that were not seen: on both sides of the data by default, in a range on request.
 
-use crate::common::{Trial, assert_within, bytes, f32s, numbers, store, waves, within};
+use std::fs;
+
+use crate::common::{
+    Sample, Trial, assert_within, bytes, f32s, little_endian, metadata, numbers, store, waves,
+    within,
+};
 use recast_kernels::ElementType;
 use recast_pack::{ArrayInfo, Compressor, PackOptions, ValueRange, scalar};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[allow(clippy::unnecessary_wraps)] // as the option has it
 fn range(least: &str, greatest: &str) -> Option<ValueRange> {
@@ -139,6 +144,59 @@ fn a_range_is_two_numbers_in_order() {
     for wrong in ["[1]", "[2, 1]", "[\"NaN\", 1]", "5", "\"a,b\""] {
         assert!(read(&format!("{{\"range\": {wrong}}}")).is_err(), "{wrong}");
     }
+}
+
+#[test]
+fn info_warns_of_a_value_whose_stored_value_a_map_gives_to_another() {
+    let with_map = |encode: Value, decode: Value| {
+        let map = json!({"encode": encode, "decode": decode});
+        let cast = json!({"data_type": "uint16", "scalar_map": map});
+        let codecs = [json!({"name": "cast_value", "configuration": cast}), little_endian()];
+        let trial = Trial::new(&[0_u16, 5, 1000], 3, json!({"fill_value": 5}));
+        let mut document = metadata(&trial.input());
+        document["codecs"] = json!(codecs);
+        fs::write(trial.input().join("zarr.json"), document.to_string()).unwrap();
+        ArrayInfo::read(trial.input()).unwrap().warnings
+    };
+    let twice = with_map(json!([[0, 1000]]), json!([[1000, 0]]));
+    assert_eq!(
+        twice,
+        [
+            "1000 is read back as 0: the scalar_map of cast_value gives the stored value of one to another"
+        ]
+    );
+    let three = with_map(
+        json!([[0, 1000], [1, 1001], [2, 1002]]),
+        json!([[1000, 0], [1001, 1], [1002, 2]]),
+    );
+    assert!(
+        three[0].starts_with("1000 is read back as 0, and 2 more values as others: "),
+        "{three:?}"
+    );
+    // Both change places, and both come back.
+    assert!(with_map(json!([[0, 1000], [1000, 0]]), json!([[1000, 0], [0, 1000]])).is_empty());
+    // The code of a missing value is beyond what can be stored.
+    let trial = Trial::new(&waves(1000, 288.0, 30.0), 500, json!({"fill_value": -999.0}));
+    trial.pack(within(0.1)).unwrap();
+    assert!(ArrayInfo::read(trial.output()).unwrap().warnings.is_empty());
+}
+
+#[test]
+fn info_has_the_lengths_of_all_chunks_of_a_rectilinear_grid() {
+    let lengths = |shape: &[u64], chunks: Value| {
+        let grid = json!({"kind": "inline", "chunk_shapes": chunks});
+        let sample = Sample::new("float32", shape, shape, json!(0))
+            .with("chunk_grid", json!({"name": "rectilinear", "configuration": grid}));
+        let trial = Trial::empty();
+        fs::create_dir_all(trial.input()).unwrap();
+        fs::write(trial.input().join("zarr.json"), sample.metadata.to_string()).unwrap();
+        ArrayInfo::read(trial.input()).unwrap().chunk_lengths.unwrap()
+    };
+    assert_eq!(
+        lengths(&[60, 100], json!([[10, 20, 30], [[50, 2]]])),
+        [vec![(10, 1), (20, 1), (30, 1)], vec![(50, 2)]]
+    );
+    assert_eq!(lengths(&[9, 10], json!([[2, 2, 5], 4])), [vec![(2, 2), (5, 1)], vec![(4, 3)]]);
 }
 
 #[test]

@@ -199,6 +199,14 @@ def _is_float(dtype: Any) -> bool:
     return np.dtype(dtype).kind == "f" or "float" in np.dtype(dtype).name
 
 
+def _regular_chunks(obj: Any, *names: str) -> Any:
+    """The first of these attributes that an array has; None on a rectilinear grid, for which zarr-python has no shape."""
+    try:
+        return next(filter(None, (getattr(obj, name, None) for name in names)), None)
+    except NotImplementedError:
+        return None
+
+
 class _Values:
     """An array to survey: blocks of elements, and properties of the array."""
 
@@ -223,7 +231,7 @@ class _Values:
                 fill = obj.fill_value
                 if getattr(obj.metadata, "zarr_format", 3) == 2 and fill is not None:
                     self.attributes.setdefault("missing_value", fill)  # which xarray masks
-            self.chunks = getattr(obj, "shards", None) or getattr(obj, "chunks", None)
+            self.chunks = _regular_chunks(obj, "shards", "chunks")
         if not hasattr(self.data, "dtype") or not hasattr(self.data, "shape"):
             self.data = np.asarray(self.data)
         self.dtype = np.dtype(self.data.dtype).newbyteorder("=")

@@ -12,7 +12,7 @@ import numpy as np
 
 from ._cf import _PACKING
 from ._core import SuggestFromBlocks, check_options, coordinates
-from ._encoding import _is_float, _Values, scalars_json
+from ._encoding import _is_float, _regular_chunks, _Values, scalars_json
 from ._errors import with_parameters
 from ._options import options_json
 from ._stores import opened
@@ -98,7 +98,9 @@ class Suggestion:
             why = self.details["no_information"] or next(iter(self.notes), "its rows say more")
             return f"no bound stands out: {why}"
         found = self.recommended
-        return f"max_abs_error={found.max_abs_error!r}: {found.mark}, {found.ratio:.2f} times smaller"
+        ratio = found.ratio
+        size = f"{ratio:.2f} times smaller" if ratio >= 1 else f"{1 / ratio:.2f} times larger"
+        return f"max_abs_error={found.max_abs_error!r}: {found.mark}, {size}"
 
 
 class Suggestions(Mapping[str, Suggestion]):
@@ -306,7 +308,7 @@ def _compressed_chunks(obj: Any, values: _Values) -> tuple[int, ...] | None:
     chunks = (
         encoding.get("chunks")
         or getattr(values.data, "chunksize", None)  # of Dask
-        or getattr(obj, "chunks", None)
+        or _regular_chunks(obj, "chunks")
     )
     # Anything else is no regular grid.
     is_grid = isinstance(chunks, (tuple, list)) and len(chunks) == len(values.shape)

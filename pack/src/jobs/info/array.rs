@@ -5,7 +5,8 @@ use std::path::Path;
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar, in_default_environment};
 use serde::Serialize;
 use serde_json::Value;
-use zarr_recast::{Chain, FillCheck, JsonScalar};
+use zarr_recast::{BindOptions, Chain, Codec, FillCheck, JsonScalar};
+use zarrs::array::ArrayMetadata;
 
 use crate::array::source::Source;
 use crate::choose::room::storable;
@@ -17,7 +18,8 @@ use crate::metadata::codecs::configured;
 use crate::metadata::document::{GRID, PROVENANCE};
 use crate::round::seen::SeenRounding;
 use crate::scan::lattice::Lattice;
-use crate::text::as_shown;
+use crate::scan::number::is_less;
+use crate::text::{as_shown, count};
 
 /// An array and its codecs.
 #[derive(Clone, Debug, Serialize)]
@@ -28,6 +30,10 @@ pub struct ArrayInfo {
     pub shape: Vec<u64>,
     /// The extents of its first chunk, if it has any.
     pub chunk_shape: Option<Vec<u64>>,
+    /// The lengths of its chunks along each dimension, if they are not those of a regular grid: each with the number of chunks
+    /// in succession that have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chunk_lengths: Option<Vec<Vec<(u64, u64)>>>,
     /// The type of the values.
     #[serde(serialize_with = "json::written")]
     pub data_type: ElementType,
@@ -102,10 +108,17 @@ impl ArrayInfo {
             }
         });
         let keeps_room = source.codecs().codecs.iter().all(|one| one.name != DELTA);
+        let mut warnings = source.codecs().warnings.clone();
+        let mut element_type = source.element_type();
+        for Values { codec, element_type: next, .. } in source.codecs().values() {
+            warnings.extend(keeps_room.then(|| repeated(codec, element_type)).flatten());
+            element_type = *next;
+        }
         Self {
             array: as_shown(source.path()),
             shape: source.array().shape().to_vec(),
             chunk_shape: source.region(0).ok().map(|region| region.chunk_shape),
+            chunk_lengths: chunk_lengths(source),
             data_type: source.element_type(),
             fill_value: source.fill_value(),
             codecs: steps.collect(),
@@ -114,9 +127,66 @@ impl ArrayInfo {
             grid: grid(source),
             precision: chain.as_ref().and_then(|chain| precision(chain, source)),
             rounded: None,
-            warnings: source.codecs().warnings.clone(),
+            warnings,
         }
     }
+}
+
+/// The lengths of the chunks along each dimension of a rectilinear grid, as its metadata have them: there may be more chunks
+/// than anyone can count.
+fn chunk_lengths(source: &Source) -> Option<Vec<Vec<(u64, u64)>>> {
+    let ArrayMetadata::V3(metadata) = source.array().metadata() else { return None };
+    let lengths = metadata.chunk_grid.configuration()?.get("chunk_shapes")?.as_array()?;
+    let run = |one: &Value| match one.as_array().map(Vec::as_slice) {
+        Some([length, count]) => length.as_u64().zip(count.as_u64()),
+        _ => one.as_u64().map(|length| (length, 1)),
+    };
+    let along = |(lengths, extent): (&Value, &u64)| -> Option<Vec<(u64, u64)>> {
+        let Some(listed) = lengths.as_array() else {
+            let length = lengths.as_u64().filter(|&length| length > 0)?;
+            return Some(vec![(length, extent.div_ceil(length))]);
+        };
+        let mut runs: Vec<(u64, u64)> = Vec::new();
+        for next in listed {
+            let (length, count) = run(next)?;
+            match runs.last_mut().filter(|(last, _)| *last == length) {
+                Some((_, before)) => *before = before.saturating_add(count),
+                None => runs.push((length, count)),
+            }
+        }
+        Some(runs)
+    };
+    lengths.iter().zip(source.array().shape()).map(along).collect()
+}
+
+/// Values that come back as others because a map gives their stored value to another one: the first, and how many there are.
+fn repeated(codec: &Codec, element_type: ElementType) -> Option<String> {
+    let Codec::CastValue(cast) = codec else { return None };
+    let keys = cast.scalar_map.as_ref()?.encode.as_ref()?;
+    let (least, greatest) = storable(element_type, std::slice::from_ref(codec))?;
+    let chain =
+        Chain::bind(element_type, None, std::slice::from_ref(codec), &BindOptions::default());
+    let (encoder, decoder) = chain.as_ref().ok().map(|chain| (chain.encoder(), chain.decoder()))?;
+    let back = |value: Scalar| {
+        let stored = encoder.run_to_vec(&value.to_ne_bytes()).ok()?;
+        Scalar::from_ne_bytes(element_type, &decoder.run_to_vec(&stored).ok()?)
+    };
+    let lost = keys.iter().filter_map(|(_, code)| {
+        let code = code.to_scalar(cast.data_type).ok()?;
+        let value = code.cast(element_type, Rounding::NearestEven, OutOfRange::Error).ok()?;
+        let is_stored = !is_less(value, least) && !is_less(greatest, value);
+        let back = back(value).filter(|back| is_stored && !back.equals(value) && !back.is_nan())?;
+        Some((value, back))
+    });
+    let mut lost = lost.fuse();
+    let (value, back) = lost.next()?;
+    let more = match lost.count() as u64 {
+        0 => String::new(),
+        more => format!(", and {} more values as others", count(more)),
+    };
+    Some(format!(
+        "{value} is read back as {back}{more}: the scalar_map of cast_value gives the stored value of one to another"
+    ))
 }
 
 fn grid(source: &Source) -> Option<Lattice> {

@@ -17,7 +17,7 @@ use crate::metadata::coordinates::coordinates;
 use crate::metadata::tree;
 use crate::options::PackOptions;
 use crate::runtime::Runtime;
-use crate::text::{arrays, as_shown, bytes, escaped, with_reasons};
+use crate::text::{arrays, as_shown, bytes, escaped, times_smaller, with_reasons};
 
 /// The suggestions for a group.
 #[derive(Clone, Debug, Serialize)]
@@ -159,7 +159,7 @@ impl SuggestGroupReport {
             Some(rung) => {
                 let mark = rung.mark.map_or("", |mark| mark.name());
                 let size = bytes(rung.stored_bytes as f64);
-                writeln!(text, "# {mark}: {size}, {:.2} times smaller", rung.ratio)?;
+                writeln!(text, "# {mark}: {size}, {}", times_smaller(rung.ratio))?;
                 PackOptions { max_abs_error: Some(rung.max_abs_error), ..self.options.clone() }
             }
             None if report.ladder.is_empty() => {
