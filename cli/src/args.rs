@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{ArgMatches, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use recast_kernels::ElementType;
 use recast_pack::{
     AllClose, ArrayRule, Compressor, GroupJob, MigrateJob, PackJob, PackOptions, Reader, Runtime,
@@ -28,8 +28,14 @@ pub(crate) struct Cli {
 /// The command with all its rules. The library knows which options of `pack` exclude each other.
 pub(crate) fn command() -> clap::Command {
     let command = Cli::command().mut_subcommand("pack", |pack| {
+        let pack = PackOptions::with_names(pack);
         PackOptions::CONFLICTS.iter().fold(pack, |pack, (option, others)| {
-            pack.mut_arg(option, |flag| flag.conflicts_with_all(*others))
+            // A bound for single arrays contradicts no other for all.
+            let has_name = |option: &&&str| PackOptions::takes_names(option);
+            let others = others
+                .iter()
+                .filter(|other| *option == "from_cf" || !has_name(&option) && !has_name(other));
+            pack.mut_arg(option, |flag| flag.conflicts_with_all(others.copied()))
         })
     });
     // Chunks that are not encoded again keep their compressor.
@@ -77,6 +83,10 @@ pub(crate) struct Man {
 /// or give --scale and --offset; --scale 1 with --data-type casts the values as they are. Integers need
 /// none of these: they are kept exactly, in the narrowest type. In a group, integer arrays are copied
 /// unless --include or a table of --config names them.
+///
+/// In a group, the first four of these may be given several times, also for single arrays: -e t2m=0.01 -e 'precip*=1e-5'. Names
+/// are those of --include, and the first that matches counts, in place of the bound for all and of a table's. A path is
+/// packed in any case; a pattern is for arrays that are packed without it.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Pack {
     /// The array or group to read: Zarr v1, v2 or v3, with any codecs.
@@ -85,6 +95,9 @@ pub(crate) struct Pack {
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) options: PackOptions,
+    /// Bounds with names; see [`Pack::separate`].
+    #[arg(skip)]
+    pub(crate) bounds: Vec<ArrayRule>,
     /// Fits the codecs to INPUT and these arrays together. If each is packed with this list, all get the
     /// same codecs. In a group: the arrays that match (as with --include).
     #[arg(long, value_name = "ARRAY", num_args = 1.., conflicts_with_all = ["scale", "offset", "from_cf"])]
@@ -109,6 +122,13 @@ pub(crate) struct Pack {
 }
 
 impl Pack {
+    /// Separates bounds for single arrays from those for all.
+    pub(crate) fn separate(self, matches: &ArgMatches) -> Result<Self, String> {
+        let (options, named) = self.options.by_name(matches)?;
+        let rule = |(name, own)| ArrayRule { name, is_path: false, options: Some(own) };
+        Ok(Self { options, bounds: named.into_iter().map(rule).collect(), ..self })
+    }
+
     /// The job that packs an array.
     pub(crate) fn job(&self) -> PackJob {
         PackJob {
@@ -129,6 +149,7 @@ impl Pack {
             repack: self.group.repack,
             keep_going: self.group.keep_going,
             rules,
+            bounds: self.bounds.clone(),
             ..GroupJob::from(self.job())
         }
     }
@@ -264,14 +285,15 @@ pub(crate) struct Unpack {
 
 /// Checks that every element of B is within a tolerance of the same element of A.
 ///
-/// |B − A| must not exceed --atol + --rtol · |A|. NaN must be NaN, and infinities the same; missing values of A must be the
+/// |B − A| must not exceed --atol + --rtol · |A|. Without either, it must not exceed the bound that the attribute `recast` of B
+/// records, and if there is none, B must equal A. NaN must be NaN, and infinities the same; missing values of A must be the
 /// same, and no other value of B may equal one of them.
 /// Exit status 1 if an element is over; the error names the first and the worst. If A and B are groups,
 /// each array is checked with the one of the same path, and an array that only one of them has fails.
 #[derive(Args, Debug)]
 pub(crate) struct Verify {
     #[command(flatten)]
-    pub(crate) tolerance: AllClose,
+    pub(crate) tolerance: Option<AllClose>,
     #[command(flatten)]
     pub(crate) arrays: Compare,
 }

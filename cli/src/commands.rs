@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Error, Result, bail};
 use recast_pack::text::as_shown;
 use recast_pack::{
-    AllClose, ArrayInfo, ArrayRule, CatFormat, CompareJob, DryRun, FromCfJob, GroupInfo, Job,
-    StagedFile, SuggestJob, ToCfJob, UnpackGroupJob, UnpackJob, array_in, is_group,
+    ArrayInfo, ArrayRule, CatFormat, CompareJob, DryRun, FromCfJob, GroupInfo, Job, StagedFile,
+    SuggestJob, ToCfJob, UnpackGroupJob, UnpackJob, array_in, is_group,
 };
 use serde::Serialize;
 
@@ -25,6 +25,11 @@ pub(crate) fn pack(arguments: &Pack) -> Result<()> {
     if arguments.group.is_used() {
         let text = "is not a group, and --include, --exclude, --all, --keep-going and --config are for groups";
         return Err(UsageError(format!("{} {text}", arguments.input.display())).into());
+    }
+    if let Some(bound) = arguments.bounds.first() {
+        let (input, name) = (arguments.input.display(), &bound.name);
+        let text = format!("{input} is not a group, and a bound for {name} is for groups");
+        return Err(UsageError(text).into());
     }
     if arguments.options.from_cf {
         return pack_with(arguments, &FromCfJob { pack: arguments.job() });
@@ -145,21 +150,22 @@ pub(crate) fn migrate(arguments: &Migrate) -> Result<()> {
 }
 
 pub(crate) fn verify(arguments: &Verify) -> Result<()> {
-    compare_within(Some(arguments.tolerance), &arguments.arrays)
+    let tolerance = arguments.tolerance;
+    compare_as(&arguments.arrays, |job| CompareJob { tolerance, recorded: true, ..job })
 }
 
 pub(crate) fn compare(arguments: &Compare) -> Result<()> {
-    compare_within(None, arguments)
+    compare_as(arguments, |job| job)
 }
 
 /// Compares two arrays or groups, and writes the page of `--report`.
-fn compare_within(tolerance: Option<AllClose>, arguments: &Compare) -> Result<()> {
+fn compare_as(arguments: &Compare, judged: impl Fn(CompareJob) -> CompareJob) -> Result<()> {
     let Compare { a, b, show, report, overwrite, resources } = arguments;
     refuse_inside("--report", report.as_deref(), &[("A", a), ("B", b)])?;
     let place = PagePlace::of(report.as_deref(), *overwrite)?;
     let charts = place.is_some();
     let runtime = resources.runtime(*show)?;
-    let job = CompareJob { tolerance, charts, ..CompareJob::new(a, b) };
+    let job = judged(CompareJob { charts, ..CompareJob::new(a, b) });
     let title = format!("{} compared with {}", as_shown(b), as_shown(a));
     // Comparing a group with an array is an error that names both.
     if is_group(a) || is_group(b) {

@@ -19,6 +19,7 @@ use clap::FromArgMatches;
 use recast_kernels::Level;
 
 use args::{Cli, Command};
+use failure::UsageError;
 
 pub use render::suggestion_text_and_html;
 
@@ -33,11 +34,17 @@ pub fn run(arguments: &[OsString]) -> u8 {
         Ok(matches) => matches,
         Err(error) => return failure::usage(&error),
     };
-    let cli = match Cli::from_arg_matches(&matches) {
+    let mut cli = match Cli::from_arg_matches(&matches) {
         Ok(cli) => cli,
         Err(error) => return failure::usage(&error.format(&mut command)),
     };
     let name = matches.subcommand_name().unwrap_or_default();
+    if let (Command::Pack(pack), Some((_, matches))) = (&mut cli.command, matches.subcommand()) {
+        match pack.clone().separate(matches) {
+            Ok(separate) => **pack = separate,
+            Err(text) => return failure::report(&UsageError(text).into(), &command, name),
+        }
+    }
     failure::quiet_panics();
     #[cfg(unix)]
     failure::survive_large_files();

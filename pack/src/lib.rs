@@ -57,6 +57,7 @@ pub mod text;
 pub use check::coarse::CoarseBound;
 pub use check::comparison::{Errors, Found};
 pub use check::difference::Differences;
+pub use check::recorded::RecordedBound;
 pub use choose::choice::{Choice, choose, choose_checked};
 pub use error::{Error, ErrorKind};
 pub use jobs::cat::{CatFormat, cat};

@@ -28,7 +28,13 @@ const PATIENCE: Duration = Duration::from_millis(10);
 #[serde(tag = "job", rename_all = "snake_case", deny_unknown_fields)]
 enum Request {
     Pack(Box<Pack>),
-    Compare { a: PathBuf, b: PathBuf, tolerance: Option<[f64; 2]>, threads: Option<u16> },
+    Compare {
+        a: PathBuf,
+        b: PathBuf,
+        tolerance: Option<[f64; 2]>,
+        recorded: bool,
+        threads: Option<u16>,
+    },
 }
 
 #[derive(Deserialize)]
@@ -111,10 +117,10 @@ fn run(request: &Request, interrupt: Arc<AtomicBool>, progress: Arc<Seen>) -> Re
             let Pack { threads, max_memory, no_outside_links, .. } = **pack;
             pack.run(&Runtime { threads, max_memory, no_outside_links, ..runtime })
         }
-        Request::Compare { a, b, tolerance, threads } => {
+        Request::Compare { a, b, tolerance, recorded, threads } => {
             let tolerance = tolerance.map(|[atol, rtol]| AllClose { atol, rtol });
             let runtime = Runtime { threads: *threads, ..runtime };
-            let job = CompareJob { tolerance, ..CompareJob::new(a, b) };
+            let job = CompareJob { tolerance, recorded: *recorded, ..CompareJob::new(a, b) };
             if is_group(a) || is_group(b) {
                 let report = job.run_group(&runtime)?;
                 return Ok(json!({ "report": report, "failure": report.failure() }));

@@ -157,7 +157,8 @@ def test_an_array_is_packed_and_verified(group, tmp_path):
     data = zarr.open_array(group / "t", mode="r")[...]
     np.testing.assert_allclose(zarr.open_array(out, mode="r")[...], data, rtol=0, atol=0.01)
     assert zarr_recast.verify(group / "t", out, atol=0.01).passed
-    failed = zarr_recast.verify(group / "t", out)
+    assert zarr_recast.verify(group / "t", out).details["recorded"]["atol"] == 0.01
+    failed = zarr_recast.verify(group / "t", out, atol=0)
     assert not failed.passed and "3 000 elements differ" in failed.failure.replace("\u2009", " ")
     with pytest.raises(ValueError, match="overwrite"):
         zarr_recast.pack(group / "t", out, max_abs_error=0.01)

@@ -29,6 +29,12 @@ impl Report for CompareReport {
             table.row(label, count(number));
         }
         errors::rows(&self.error, table, "");
+        if let Some(recorded) = self.recorded {
+            table.row(
+                "bound",
+                format!("the one that the attribute recast of B records: {recorded}"),
+            );
+        }
         if let Some(over) = counts.over {
             table.row("over", count(over));
         }
@@ -75,6 +81,9 @@ impl Report for GroupComparison {
         }
         table.row("total", total.join(", "));
         table.row("elements", count(all.elements));
+        if self.recorded {
+            table.row("bounds", "those that the attributes recast of B record; else 0");
+        }
         if let Some((over, arrays)) = all.over.zip(all.arrays_over) {
             let text = format!("{} elements, in {} arrays", count(over), count(arrays));
             table.row("over", text);

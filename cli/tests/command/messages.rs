@@ -141,6 +141,52 @@ fn an_error_names_flags_that_the_command_has() {
     assert!(error.contains("--precision") && error.contains("grid = true cannot"), "{error}");
 }
 
+/// A group of four arrays.
+fn of_four() -> Trial {
+    let group = Trial::empty();
+    create_group(&group.input());
+    for name in ["t2m", "precip1", "precip2", "wind"] {
+        let array = Sample::new("float32", &[4], &[4], json!(0));
+        array.write(&group.input().join(name), &bytes(&[1.0_f32, 2.0, 3.0, 4.5]));
+    }
+    group
+}
+
+#[test]
+fn bounds_have_names_of_arrays_of_a_group() {
+    let group = of_four();
+    let flags =
+        ["-e", "t2m=0.01", "-e0.25", "--max-abs-error=precip1=0.125", "--precision", "p*=0.5"];
+    let report = group.packs(&flags);
+    let bound = |index: usize, kind: &str| report["arrays"][index]["report"]["error"][kind].clone();
+    assert_eq!(bound(0, "bound"), 0.125);
+    assert_eq!((bound(1, "bound"), bound(1, "precision")), (Value::Null, json!(0.5)));
+    assert_eq!([bound(2, "bound"), bound(3, "bound")], [0.01, 0.25]);
+    // The command and Python judge what was written by the bounds that it records.
+    let [input, output] = group.places();
+    let judged = recast(&["verify", &input, &output, "--json"]).reports();
+    assert_eq!(judged["arrays"][2]["report"]["recorded"]["atol"], 0.01);
+    let shown = text(&["verify", &format!("{input}/t2m"), &format!("{output}/t2m")]);
+    assert!(shown.contains("attribute recast of B records: errors are at most 0.01"), "{shown}");
+}
+
+#[test]
+fn a_bound_with_a_name_is_refused_where_it_has_no_use() {
+    let group = of_four();
+    for (flags, expected) in [
+        (&["-e", "0.1", "-e", "0.2"][..], "--max-abs-error is given twice for all arrays"),
+        (&["-e", "0.1", "--precision", "0.5"], "--max-abs-error cannot be used with --precision"),
+        (&["-e", "t2m=much"], "a finite number that is not negative is needed"),
+        (&["-e", "t2m=-1"], "a finite number that is not negative is needed"),
+        (&["-e", "=1"], "the name of an array is needed before ="),
+    ] {
+        let error = group.usage(flags);
+        assert!(error.contains(expected), "{error}");
+    }
+    let error = kelvin().usage(&["-e", "t2m=0.1"]);
+    assert!(error.contains("is not a group, and a bound for t2m is for groups"), "{error}");
+}
+
 /// A command without its inputs and outputs, and the flags of which some would be ignored.
 type Ignored = (&'static str, &'static [&'static str]);
 

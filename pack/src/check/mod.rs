@@ -7,4 +7,5 @@ pub(crate) mod coarse;
 pub(crate) mod comparison;
 pub(crate) mod difference;
 pub(crate) mod nodes;
+pub(crate) mod recorded;
 pub(crate) mod sums;

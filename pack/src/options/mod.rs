@@ -5,6 +5,8 @@
 
 #[cfg(feature = "clap")]
 pub(crate) mod arguments;
+#[cfg(feature = "clap")]
+mod by_name;
 mod names;
 mod numbers;
 mod own;
@@ -193,6 +195,43 @@ pub struct PackOptions {
     pub decoded_type: Option<ElementType>,
 }
 
+/// An option that bounds the error.
+#[derive(Clone, Copy)]
+struct Bound {
+    option: &'static str,
+    numbers: Numbers,
+    #[cfg(feature = "clap")]
+    field: fn(&mut PackOptions) -> &mut Option<f64>,
+}
+
+/// The options that bound the error.
+const BOUNDS: [Bound; 4] = [
+    Bound {
+        option: "max_abs_error",
+        numbers: Numbers::NotNegative,
+        #[cfg(feature = "clap")]
+        field: |options| &mut options.max_abs_error,
+    },
+    Bound {
+        option: "error_over_range",
+        numbers: Numbers::Fraction,
+        #[cfg(feature = "clap")]
+        field: |options| &mut options.error_over_range,
+    },
+    Bound {
+        option: "max_rel_error",
+        numbers: Numbers::Fraction,
+        #[cfg(feature = "clap")]
+        field: |options| &mut options.max_rel_error,
+    },
+    Bound {
+        option: "precision",
+        numbers: Numbers::Positive,
+        #[cfg(feature = "clap")]
+        field: |options| &mut options.precision,
+    },
+];
+
 /// Options without a bound, or with room for any value: with them, nothing depends on whether values are on a grid.
 const GRID_EXCLUDES: &[&str] =
     &["max_rel_error", "precision", "auto", "scale", "offset", "range", "from_cf"];
@@ -292,14 +331,11 @@ impl PackOptions {
     }
 
     fn check_numbers(&self) -> Result<()> {
-        let numbers = [
-            ("--max-abs-error", self.max_abs_error, Numbers::NotNegative),
-            ("--error-over-range", self.error_over_range, Numbers::Fraction),
-            ("--max-rel-error", self.max_rel_error, Numbers::Fraction),
-            ("--precision", self.precision, Numbers::Positive),
-        ];
-        for (flag, number, numbers) in numbers {
+        let bounds =
+            [self.max_abs_error, self.error_over_range, self.max_rel_error, self.precision];
+        for (Bound { option, numbers, .. }, number) in BOUNDS.iter().zip(bounds) {
             if let Some(number) = number.filter(|&number| !numbers.contain(number)) {
+                let flag = self.flag(option);
                 return usage(format!("{flag} is {number:?}, and {}", numbers.needed()));
             }
         }

@@ -1,9 +1,16 @@
 //! Options for single arrays of a group, beside those for all.
 
 use std::fs;
+use std::path::Path;
 
-use crate::common::{Trial, metadata, one_thread, options, packed, reports, told, weather};
-use recast_pack::{ArrayRule, GroupJob, GroupReport, Job, OwnOptions, PackOptions};
+use crate::common::{
+    Sample, Trial, bytes, create_group, metadata, one_thread, options, packed, reports, told,
+    waves, weather,
+};
+use recast_pack::{
+    AllClose, ArrayRule, CompareJob, ComparedArray, GroupEntry, GroupJob, GroupReport, Job,
+    OwnOptions, PackJob, PackOptions,
+};
 use serde_json::{Value, json};
 
 fn of_weather() -> Trial {
@@ -13,8 +20,31 @@ fn of_weather() -> Trial {
 }
 
 fn pack(trial: &Trial, for_all: Value, tables: &str) -> Result<GroupReport, String> {
-    let rules = told(ArrayRule::list_from_toml(tables)).unwrap();
-    told(GroupJob { rules, ..trial.group_job(options(for_all)) }.run(&one_thread()))
+    pack_within(trial, for_all, tables, &[])
+}
+
+/// As [`pack`], with bounds for some names.
+fn pack_within(
+    trial: &Trial,
+    for_all: Value,
+    tables: &str,
+    bounds: &[(&str, Value)],
+) -> Result<GroupReport, String> {
+    let rules = if tables.is_empty() { "array = []" } else { tables };
+    let rules = told(ArrayRule::list_from_toml(rules)).unwrap();
+    let bound = |(name, own): &(&str, Value)| ArrayRule {
+        name: (*name).to_owned(),
+        is_path: false,
+        options: Some(options(own.clone()).into()),
+    };
+    let bounds = bounds.iter().map(bound).collect();
+    told(GroupJob { rules, bounds, ..trial.group_job(options(for_all)) }.run(&one_thread()))
+}
+
+/// Each array that was packed, and the bound of its error.
+fn bounds(report: &GroupReport) -> Vec<(&str, Option<f64>)> {
+    let bounds = reports(report).into_iter().map(|report| report.error.bound);
+    packed(report).into_iter().zip(bounds).collect()
 }
 
 /// Members of options that are not the defaults.
@@ -134,4 +164,126 @@ fn what_contradicts_a_flag_names_the_table() {
     let report =
         pack(&trial, json!({"data-type": "uint8"}), "[[array]]\nname = 't2m'\nauto = true");
     assert_eq!(reports(&report.unwrap())[0].data_type.name(), "uint8");
+}
+
+#[test]
+fn bounds_have_names_of_arrays() {
+    let trial = of_weather();
+    let bound = |number: f64| json!({"max-abs-error": number});
+    let named = [("w*", bound(0.5)), ("t2m", bound(0.02)), ("**", bound(0.1))];
+    let report = pack_within(&trial, json!({}), "", &named).unwrap();
+    // A pattern picks no coordinates and no integers, and the first that matches counts.
+    let expected = [("deep/t2m", Some(0.1)), ("t2m", Some(0.02)), ("wind", Some(0.5))];
+    assert_eq!(bounds(&report), expected);
+
+    // A name comes before a table, and before the bound for all, of any kind.
+    fs::remove_dir_all(trial.output()).unwrap();
+    let table = "[[array]]\nname = 't2m'\nprecision = 0.25\ncompressor = 'gzip:1'";
+    let named = [("t2m", bound(0.02))];
+    let report = pack_within(&trial, json!({"error-over-range": 0.25}), table, &named).unwrap();
+    assert_eq!(bounds(&report)[1], expected[1]);
+    assert_eq!(reports(&report)[1].compression, "gzip:1");
+    assert_eq!(reports(&report)[2].error.over_range, Some(0.25));
+
+    // A path picks an array that is not packed without it; arrays without a bound are copied.
+    fs::remove_dir_all(trial.output()).unwrap();
+    let named = [("lat", bound(0.5)), ("flag", bound(0.0))];
+    let report = pack_within(&trial, json!({}), "", &named).unwrap();
+    assert_eq!(packed(&report), ["flag", "lat"]);
+    let reason = report.arrays.iter().find_map(|one| match one {
+        GroupEntry::Copied { array, reason } if array == "wind" => Some(reason.as_str()),
+        _ => None,
+    });
+    assert_eq!(reason, Some("no bound is for it"));
+}
+
+#[test]
+fn a_bound_with_a_name_that_is_of_no_use_is_an_error() {
+    let trial = of_weather();
+    let bound = json!({"max-abs-error": 0.1});
+    for (name, table, expected) in [
+        ("t2n", "", "the bound for t2n: no such array; the nearest names are t2m"),
+        ("deep", "", "the bound for deep: a group, and no array; deep/**"),
+        (
+            "t2m",
+            "[[array]]\nname = 't*'\nskip = true",
+            "t2m: a bound names it, and --config has skip",
+        ),
+    ] {
+        let error = pack_within(&trial, bound.clone(), table, &[(name, bound.clone())]);
+        let error = error.map(|report| report.output).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
+    let report = pack_within(&trial, bound.clone(), "", &[("x*", bound)]).unwrap();
+    assert_eq!(report.warnings, ["the bound for x* matches no array"]);
+}
+
+/// Two arrays of values that no code but their own keeps exactly.
+fn of_waves() -> Trial {
+    let trial = Trial::empty();
+    create_group(&trial.input());
+    for (name, mean) in [("t2m", 280.0), ("wind", 20.0)] {
+        Sample::new("float32", &[2000], &[500], json!(0))
+            .write(&trial.input().join(name), &bytes(&waves(2000, mean, 30.0)));
+    }
+    trial
+}
+
+/// Against its original, and against what it was packed from, an array keeps the bound that it records.
+#[test]
+fn a_recorded_bound_is_a_tolerance() {
+    for (goal, tolerance) in [
+        (json!({"max-abs-error": 0.1}), Some((0.1, 0.0))),
+        (json!({"error-over-range": 0.25}), None),
+        (json!({"max-rel-error": 0.01}), Some((0.0, 0.01))),
+        (json!({"precision": 0.5}), None),
+        (json!({"readers": ["any"], "max-abs-error": 0.1}), Some((0.1, 0.0))),
+    ] {
+        let trial = of_waves();
+        pack(&trial, goal.clone(), "").unwrap();
+        let job = CompareJob { recorded: true, ..CompareJob::new(trial.input(), trial.output()) };
+        let compared = told(job.run_group(&one_thread())).unwrap();
+        assert_eq!(compared.failure(), None, "{goal}");
+        let report = compared.arrays.iter().find_map(|one| match one {
+            ComparedArray::Compared { array, report } if array == "t2m" => Some(report),
+            _ => None,
+        });
+        let bound = report.unwrap().recorded.unwrap().tolerance;
+        if let Some(tolerance) = tolerance {
+            assert_eq!((bound.atol, bound.rtol), tolerance, "{goal}");
+        }
+        // A smaller one is not kept.
+        let smaller = AllClose { atol: bound.atol / 64.0, rtol: bound.rtol / 64.0 };
+        let job = CompareJob { tolerance: Some(smaller), ..job };
+        let failure = told(job.run_group(&one_thread())).unwrap().failure().unwrap();
+        assert!(failure.contains("--atol"), "{failure}");
+    }
+}
+
+#[test]
+fn recorded_bounds_add_up_and_their_absence_means_equality() {
+    let trial = of_waves();
+    let again = trial.place("again.zarr");
+    let [input, output] = [trial.input(), trial.output()].map(|group| group.join("t2m"));
+    let compare = |a: &Path, b: &Path| {
+        told(CompareJob { recorded: true, ..CompareJob::new(a, b) }.run(&one_thread())).unwrap()
+    };
+    let job = |a: &Path, b: &Path, own| told(PackJob::new(a, b, options(own)).run(&one_thread()));
+    fs::create_dir(trial.output()).unwrap();
+    job(&input, &output, json!({"max-abs-error": 0.01})).unwrap();
+    job(&output, &again, json!({"max-abs-error": 0.5})).unwrap();
+    for (a, b, bound) in [(&input, &output, 0.01), (&output, &again, 0.5), (&input, &again, 0.51)] {
+        let compared = compare(a, b);
+        assert_eq!(compared.failure(), None);
+        assert_eq!(compared.recorded.unwrap().tolerance.atol, bound);
+    }
+    // What is farther away than the array records is named with the bound.
+    let failure = compare(&trial.input().join("wind"), &again).failure().unwrap();
+    assert!(
+        failure.contains("the attribute recast of it allows (errors are at most 0.51)"),
+        "{failure}"
+    );
+    let compared = compare(&output, &input);
+    assert!(compared.recorded.is_none() && compared.failure().is_some());
+    assert_eq!(compare(&input, &input).failure(), None);
 }

@@ -345,8 +345,8 @@ def verify(
     a: Place,
     b: Place,
     *,
-    atol: float = 0.0,
-    rtol: float = 0.0,
+    atol: float | None = None,
+    rtol: float | None = None,
     threads: int | None = None,
     progress: bool | Show = False,
 ) -> VerifyReport:
@@ -356,8 +356,9 @@ def verify(
     ----------
     a, b : str or path, zarr.Array, Group, Store or StorePath, or object of xarray
         The original, and the one that is compared with it; see `pack`.
-    atol, rtol : float
-        |b − a| may be ``atol + rtol · |a|`` at most; NaN must be NaN, and missing values the same.
+    atol, rtol : float, optional
+        |b − a| may be ``atol + rtol · |a|`` at most; NaN must be NaN, and missing values the same. Without either,
+        the bound is the one that the attribute ``recast`` of ``b`` records; if there is none, ``b`` must equal ``a``.
     threads : int, optional
         Threads to work with; by default one for each processor.
     progress : bool or callable
@@ -373,7 +374,12 @@ def verify(
     ValueError
         An array or group that cannot be read or compared.
     """
-    answer = _compared(a, b, (_tolerance("atol", atol), _tolerance("rtol", rtol)), threads, progress)
+    tolerance = None
+    if atol is not None or rtol is not None:
+        parts = {"atol": atol, "rtol": rtol}
+        tolerance = [_tolerance(name, 0.0 if one is None else one) for name, one in parts.items()]
+    judged = {"tolerance": tolerance, "recorded": True}
+    answer = _compared(a, b, judged, threads, progress)
     return VerifyReport(answer["report"], failure=answer["failure"])
 
 
@@ -401,7 +407,7 @@ def compare(
     ValueError
         An array or group that cannot be read or compared.
     """
-    answer = _compared(a, b, None, threads, progress)
+    answer = _compared(a, b, {"tolerance": None, "recorded": False}, threads, progress)
     return CompareReport._of(answer["report"])
 
 
@@ -421,10 +427,10 @@ def _threads(threads: int | None) -> int | None:
 def _compared(
     a: Place,
     b: Place,
-    tolerance: tuple[float, float] | None,
+    judged: dict[str, Any],
     threads: int | None,
     progress: bool | Show,
 ) -> dict[str, Any]:
-    request = {"job": "compare", "tolerance": tolerance, "threads": _threads(threads)}
+    request = {"job": "compare", **judged, "threads": _threads(threads)}
     with Job() as job:
         return job.run({"a": job.source(a), "b": job.source(b), **request}, progress)

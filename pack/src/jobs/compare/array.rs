@@ -14,6 +14,7 @@ use crate::array::region::Region;
 use crate::array::source::Source;
 use crate::check::chunk_check::Expected;
 use crate::check::comparison::{Comparison, Errors, Found, Tolerance};
+use crate::check::recorded::RecordedBound;
 use crate::error::{Error, Result};
 use crate::json;
 use crate::options::AllClose;
@@ -33,6 +34,9 @@ pub struct CompareJob {
     pub b: PathBuf,
     /// Checks each element against this tolerance, if given.
     pub tolerance: Option<AllClose>,
+    /// Without a tolerance, checks each element against the bound that the attribute `recast` of `b` records; if it
+    /// records none, elements must be equal.
+    pub recorded: bool,
     /// Gathers [`Charts`] for the reports, in a pass of their own.
     pub charts: bool,
 }
@@ -51,6 +55,9 @@ pub struct CompareReport {
     pub data_types: [ElementType; 2],
     /// The tolerance for each element.
     pub tolerance: Option<AllClose>,
+    /// What the attribute `recast` of `b` records, if the tolerance is from there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<RecordedBound>,
     /// Counts of elements.
     pub counts: CompareCounts,
     /// The errors of `b` against `a`.
@@ -98,7 +105,7 @@ impl CompareJob {
     /// Compares `b` with `a` without a tolerance.
     #[must_use]
     pub fn new(a: impl Into<PathBuf>, b: impl Into<PathBuf>) -> Self {
-        Self { a: a.into(), b: b.into(), tolerance: None, charts: false }
+        Self { a: a.into(), b: b.into(), tolerance: None, recorded: false, charts: false }
     }
 
     /// Reads both arrays; [`Self::run_group`] is for groups. Elements over the tolerance are in the report and not an error.
@@ -123,8 +130,15 @@ impl CompareJob {
         let workers = Workers::within(runtime, [a.chunk_memory(), b.chunk_memory()])?;
         let markers = Markers::of(&a);
         let survey = survey(&a, &markers, &workers)?;
+        let recorded = (self.recorded && self.tolerance.is_none()).then(|| {
+            let [a, b] = [&a, &b].map(|source| source.array().attributes());
+            RecordedBound::of(b, a)
+        });
+        let equal = AllClose { atol: 0.0, rtol: 0.0 };
+        let of_record = recorded.map(|bound| bound.map_or(equal, |bound| bound.tolerance));
+        let asked = self.tolerance.or(of_record);
         let AllClose { atol: absolute, rtol: relative } =
-            self.tolerance.unwrap_or(AllClose { atol: f64::INFINITY, rtol: 0.0 });
+            asked.unwrap_or(AllClose { atol: f64::INFINITY, rtol: 0.0 });
         let tolerance =
             Tolerance { absolute, relative, name: "the tolerance", allow_collisions: false };
         let types = [a.element_type(), b.element_type()];
@@ -156,7 +170,8 @@ impl CompareJob {
             b: as_shown(&self.b),
             shape: a.array().shape().to_vec(),
             data_types: types,
-            tolerance: self.tolerance,
+            tolerance: asked,
+            recorded: recorded.flatten(),
             counts: CompareCounts {
                 elements: a.elements() as u64,
                 compared: sums.elements,
@@ -166,7 +181,7 @@ impl CompareJob {
                 fill: sums.fill,
                 became_nan: sums.became_nan,
                 became_missing: sums.became_missing,
-                over: self.tolerance.map(|_| comparison.wrong),
+                over: asked.map(|_| comparison.wrong),
             },
             error: comparison.errors(extent, relative > 0.0),
             unnamed,
@@ -197,9 +212,12 @@ impl CompareReport {
             Some((max, worst)) => Some(format!("; worst {worst}: off by {max:?} of the value")),
             None => worst.as_ref().map(|worst| format!("; worst {worst}: off by {max:?}")),
         };
+        let allowed = match &self.recorded {
+            Some(recorded) => format!("the attribute recast of it allows ({recorded})"),
+            None => format!("--atol {atol:?} --rtol {rtol:?} allow"),
+        };
         Some(format!(
-            "{}: {} of {} elements differ by more than --atol {atol:?} --rtol {rtol:?} allow; first \
-             {first}: {why}{}",
+            "{}: {} of {} elements differ by more than {allowed}; first {first}: {why}{}",
             self.b,
             count(self.counts.over.unwrap_or_default()),
             count(self.counts.elements),

@@ -26,6 +26,8 @@ pub struct GroupComparison {
     pub b: String,
     /// The tolerance for each element.
     pub tolerance: Option<AllClose>,
+    /// Whether each array was checked against the bound that its attribute `recast` records.
+    pub recorded: bool,
     /// All arrays of both groups, by path.
     pub arrays: Vec<ComparedArray>,
     /// All arrays together.
@@ -121,7 +123,8 @@ impl CompareJob {
             a: as_shown(&self.a),
             b: as_shown(&self.b),
             tolerance: self.tolerance,
-            total: GroupTotal::of(&compared, self.tolerance.is_some()),
+            recorded: self.recorded && self.tolerance.is_none(),
+            total: GroupTotal::of(&compared, self.recorded || self.tolerance.is_some()),
             arrays: compared,
         })
     }
@@ -221,7 +224,7 @@ impl GroupComparison {
     /// only one group has. `None` if there are none.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
-        let is_judged = self.tolerance.is_some();
+        let is_judged = self.recorded || self.tolerance.is_some();
         let failures = self.arrays.iter().filter_map(|one| Some((one, one.failure(is_judged)?)));
         let failures: Vec<_> = failures.collect();
         let (_, first) = failures.first()?;

@@ -29,6 +29,9 @@ pub struct GroupJob {
     pub repack: bool,
     /// Options for single arrays.
     pub rules: Vec<ArrayRule>,
+    /// Bounds for single arrays, which hold in place of those of `options` and `rules`, as `-e NAME=E` of the command. A
+    /// path picks its array; a pattern is for arrays that are picked without it.
+    pub bounds: Vec<ArrayRule>,
     /// Copies an array that cannot be packed, as it is, and goes on with the others. [`crate::GroupReport::failure`] names
     /// such arrays.
     pub keep_going: bool,
@@ -55,6 +58,7 @@ impl From<PackJob> for GroupJob {
             all: false,
             repack: false,
             rules: Vec::new(),
+            bounds: Vec::new(),
             keep_going: false,
         }
     }

@@ -114,9 +114,9 @@ impl GroupJob {
         let coordinates = coordinates(&described);
         let mut treatments = BTreeMap::new();
         for node in nodes.iter().filter(|node| node.kind == Kind::Array) {
-            let from_cf = rules.options_of(&node.path).from_cf;
-            let properties = properties(node, &coordinates, from_cf, self.repack);
-            let treatment = rules.treatment(&node.path, &properties);
+            let own = rules.options_of(&node.path)?;
+            let properties = properties(node, &coordinates, own.from_cf, self.repack);
+            let treatment = rules.treatment(&node.path, &properties, own);
             let treatment = treatment.with_context(|| shown.to_string())?;
             treatments.insert(&*node.path, treatment);
         }

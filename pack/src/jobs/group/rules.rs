@@ -10,6 +10,10 @@ use crate::metadata::tree::Node;
 use crate::options::{OwnOptions, PackOptions};
 use crate::store::location::Kind;
 
+/// How errors name the rules.
+const RULE: &str = "the rule for";
+const BOUND: &str = "the bound for";
+
 /// What to do with an array.
 pub(super) enum Treatment {
     Pack(Box<PackOptions>),
@@ -35,7 +39,8 @@ pub(super) struct Rules<'a> {
     include: Vec<Name>,
     exclude: Vec<Name>,
     scale_from: Vec<Name>,
-    tables: Vec<Table>,
+    tables: Vec<Rule<'a>>,
+    bounds: Vec<Rule<'a>>,
 }
 
 /// The path of an array, or a pattern for paths.
@@ -45,10 +50,10 @@ enum Name {
 }
 
 /// A rule for single arrays.
-struct Table {
+struct Rule<'a> {
     name: Name,
-    /// With those for all; `None` leaves the array as it is.
-    options: Option<PackOptions>,
+    /// `None` leaves the array as it is.
+    options: Option<&'a OwnOptions>,
 }
 
 impl<'a> Rules<'a> {
@@ -60,29 +65,28 @@ impl<'a> Rules<'a> {
         };
         let scale_from = job.pack.scale_from.iter();
         let scale_from = scale_from.map(|path| name("--scale-from", &path.display().to_string()));
-        let table = |rule: &ArrayRule| -> Result<Table> {
+        let rule = |what: &str, rule: &'a ArrayRule| -> Result<Rule<'a>> {
             let name = if rule.is_path {
                 Name::Path(rule.name.trim_matches('/').to_owned())
             } else {
-                name("name", &rule.name)?
+                name(what, &rule.name)?
             };
-            let merged = |own: &OwnOptions| -> Result<PackOptions> {
-                let options = job.pack.options.beside(own)?;
-                options.checked()?;
-                Ok(options)
-            };
-            // The file is wrong, not the usage.
-            let merged = rule.options.as_ref().map(merged).transpose();
-            let options =
-                merged.map_err(|error| anyhow!("the rule for {}: {error:#}", rule.name))?;
-            Ok(Table { name, options })
+            let options = rule.options.as_ref();
+            // The rule is wrong, not the usage.
+            let check = |own| job.pack.options.beside(own)?.checked();
+            let checked = options.map_or(Ok(()), check);
+            checked.map_err(|error| anyhow!("{what} {}: {error:#}", rule.name))?;
+            Ok(Rule { name, options })
         };
+        let tables = job.rules.iter().map(|table| rule(RULE, table));
+        let bounds = job.bounds.iter().map(|bound| rule(BOUND, bound));
         Ok(Self {
             job,
             include: names("--include", &job.include)?,
             exclude: names("--exclude", &job.exclude)?,
             scale_from: scale_from.collect::<Result<_>>()?,
-            tables: job.rules.iter().map(table).collect::<Result<_>>()?,
+            tables: tables.collect::<Result<_>>()?,
+            bounds: bounds.collect::<Result<_>>()?,
         })
     }
 
@@ -93,11 +97,12 @@ impl<'a> Rules<'a> {
             nodes.map(|node| &*node.path).collect::<Vec<&str>>()
         };
         let (arrays, groups) = (of_kind(Kind::Array), of_kind(Kind::Group));
-        let tables = self.tables.iter().map(|table| ("the rule for", &table.name));
+        let tables = self.tables.iter().map(|table| (RULE, &table.name));
+        let bounds = self.bounds.iter().map(|bound| (BOUND, &bound.name));
         let names = self.include.iter().map(|name| ("--include", name));
         let names = names.chain(self.exclude.iter().map(|name| ("--exclude", name)));
         let mut warnings = Vec::new();
-        for (what, name) in names.chain(tables) {
+        for (what, name) in names.chain(tables).chain(bounds) {
             match name {
                 _ if arrays.iter().any(|path| name.matches(path)) => {}
                 Name::Pattern(pattern) => {
@@ -133,39 +138,61 @@ impl<'a> Rules<'a> {
         Ok(packed.iter().copied().filter(is_one).collect())
     }
 
-    fn table(&self, path: &str) -> Option<&Table> {
+    fn table(&self, path: &str) -> Option<&Rule<'a>> {
         self.tables.iter().find(|table| table.name.matches(path))
     }
 
-    /// The options of an array, if it is packed.
-    pub(super) fn options_of(&self, path: &str) -> &PackOptions {
-        let own = self.table(path).and_then(|table| table.options.as_ref());
-        own.unwrap_or(&self.job.pack.options)
+    fn bound(&self, path: &str) -> Option<&Rule<'a>> {
+        self.bounds.iter().find(|bound| bound.name.matches(path))
     }
 
-    pub(super) fn treatment(&self, path: &str, properties: &Properties) -> Result<Treatment> {
+    /// The options of an array, if it is packed.
+    pub(super) fn options_of(&self, path: &str) -> Result<PackOptions> {
+        let mut options = self.job.pack.options.clone();
+        for rule in [self.table(path), self.bound(path)].into_iter().flatten() {
+            if let Some(own) = rule.options {
+                options = options.beside(own)?;
+            }
+        }
+        Ok(options)
+    }
+
+    pub(super) fn treatment(
+        &self,
+        path: &str,
+        properties: &Properties,
+        options: PackOptions,
+    ) -> Result<Treatment> {
         let copy = |reason: &str| Ok(Treatment::Copy(reason.to_owned()));
-        let table = self.table(path);
+        let (table, bound) = (self.table(path), self.bound(path));
         // A named array is packed even if it is a coordinate.
         let is_named = self.include.iter().any(|name| name.matches(path));
+        let by_path = bound.filter(|bound| matches!(bound.name, Name::Path(_)));
         if self.exclude.iter().any(|name| name.matches(path)) {
             return copy("--exclude");
         }
-        if let Some(Table { options: None, .. }) = table {
-            return copy("skip in --config");
-        }
-        if let Some(reason) = &properties.unfit {
-            return match table {
-                Some(_) => bail!("{path}: {reason}, and --config has a table for it"),
-                None => copy(reason),
+        if let Some(Rule { options: None, .. }) = table {
+            return match by_path {
+                Some(_) => bail!("{path}: a bound names it, and --config has skip for it"),
+                None => copy("skip in --config"),
             };
         }
-        if let Some(Table { options: Some(options), .. }) = table {
-            if properties.integers.is_none() {
-                // The file is wrong, not the usage.
-                options.check_goal().map_err(|error| anyhow!("--config: {path}: {error}"))?;
-            }
-            return Ok(Treatment::Pack(Box::new(options.clone())));
+        if let Some(reason) = &properties.unfit {
+            return match (table, by_path) {
+                (Some(_), _) => bail!("{path}: {reason}, and --config has a table for it"),
+                (None, Some(_)) => bail!("{path}: {reason}, and a bound names it"),
+                (None, None) => copy(reason),
+            };
+        }
+        if table.is_some() || by_path.is_some() {
+            // The rule is wrong, not the usage.
+            let checked = match properties.integers {
+                None => options.checked().and_then(|()| options.check_goal()),
+                Some(_) => options.checked(),
+            };
+            let place = if table.is_some() { "--config" } else { BOUND };
+            checked.map_err(|error| anyhow!("{place}: {path}: {error}"))?;
+            return Ok(Treatment::Pack(Box::new(options)));
         }
         if !self.include.is_empty() && !is_named {
             return copy("not in --include");
@@ -180,13 +207,16 @@ impl<'a> Rules<'a> {
             Some(integers) if !is_named => {
                 return copy(&format!("{integers}: --include packs integers, exactly"));
             }
-            None if !self.job.pack.options.says_how() && !self.tables.is_empty() => {
+            None if !options.says_how() && !self.tables.is_empty() => {
                 return copy("no table in --config");
+            }
+            None if !options.says_how() && !self.bounds.is_empty() => {
+                return copy("no bound is for it");
             }
             // Integers need no bound.
             Some(_) | None => {}
         }
-        Ok(Treatment::Pack(Box::new(self.job.pack.options.clone())))
+        Ok(Treatment::Pack(Box::new(options)))
     }
 }
 

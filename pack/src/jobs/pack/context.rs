@@ -6,6 +6,8 @@ use anyhow::Context;
 use serde_json::{Map, Value, json};
 
 use crate::array::source::Source;
+use crate::check::comparison::Tolerance;
+use crate::check::recorded::{ABSOLUTE, RELATIVE, SOURCE};
 use crate::error::Result;
 use crate::metadata::document::{GRID, PROVENANCE};
 use crate::options::PackOptions;
@@ -130,8 +132,12 @@ impl<'a> PackContext<'a> {
         Self { request, source: member.source, survey: member.survey, ..*self }
     }
 
-    /// The attributes of the output, if it keeps the bound for these values only.
-    pub(super) fn attributes(&self, only: Option<Lattice>) -> Result<Map<String, Value>> {
+    /// The attributes of the output, if it keeps the tolerance for these values only.
+    pub(super) fn attributes(
+        &self,
+        tolerance: Tolerance,
+        only: Option<Lattice>,
+    ) -> Result<Map<String, Value>> {
         let mut attributes = self.source.array().attributes().clone();
         let of_source = attributes.remove(PROVENANCE);
         if self.request.job.provenance {
@@ -140,17 +146,21 @@ impl<'a> PackContext<'a> {
                 "source_data_type": self.source.element_type().name(),
             });
             let object = provenance.as_object_mut().context("provenance is an object")?;
-            let PackOptions { max_abs_error, error_over_range, .. } = self.options;
-            for (name, bound) in
-                [("max_abs_error", max_abs_error), ("error_over_range", error_over_range)]
-            {
-                if let Some(bound) = bound {
+            let Tolerance { absolute, relative, .. } = tolerance;
+            let bounds = [
+                (ABSOLUTE, Some(absolute).filter(|_| relative == 0.0)),
+                (RELATIVE, Some(relative).filter(|_| relative > 0.0)),
+                ("error_over_range", self.options.error_over_range),
+                ("precision", self.options.precision),
+            ];
+            for (name, bound) in bounds {
+                if let Some(bound) = bound.filter(|bound| bound.is_finite()) {
                     object.insert(name.into(), serde_json::to_value(bound)?);
                 }
             }
             // An array that is packed again has both errors.
             if let Some(of_source) = of_source {
-                object.insert("source".into(), of_source);
+                object.insert(SOURCE.into(), of_source);
             }
             if let Some(grid) = only {
                 object.insert(GRID.into(), serde_json::to_value(grid)?);

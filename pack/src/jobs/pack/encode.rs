@@ -145,7 +145,8 @@ impl<'a> ChunkEncoder<'a> {
             storage: storage.clone(),
             shard_codecs: context.options.shard_codecs,
         };
-        let writer = Writer::new(source, &encoding, context.attributes(candidate.only)?)?;
+        let writer =
+            Writer::new(source, &encoding, context.attributes(tolerance, candidate.only)?)?;
         let checker = Expected::of(context.survey, tolerance).checker()?;
         let dimensions = source.array().dimensionality();
         let of_part = ByteEncoder::for_blocks(encoding.element_type, storage, dimensions)?;

@@ -1,0 +1,80 @@
+//! The bound that the attribute `recast` records.
+
+use std::fmt;
+use std::iter::successors;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::metadata::document::{GRID, PROVENANCE};
+use crate::options::AllClose;
+use crate::scan::lattice::Lattice;
+
+/// Members of the attribute: bounds, and the attribute of an array that was packed before.
+pub(crate) const ABSOLUTE: &str = "max_abs_error";
+pub(crate) const RELATIVE: &str = "max_rel_error";
+pub(crate) const SOURCE: &str = "source";
+
+/// An array can have been packed this many times.
+const MOST_TIMES: usize = 64;
+
+/// The bound that an array keeps, as its attribute `recast` records it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RecordedBound {
+    /// The bound.
+    #[serde(flatten)]
+    pub tolerance: AllClose,
+    /// The grid on which values must be to keep it.
+    pub grid: Option<Lattice>,
+}
+
+impl RecordedBound {
+    /// The bound that an array with these attributes keeps against an original with others. If it was packed several
+    /// times, the errors add up.
+    pub(crate) fn of(
+        attributes: &Map<String, Value>,
+        original: &Map<String, Value>,
+    ) -> Option<Self> {
+        let packed = attributes.get(PROVENANCE)?;
+        let original = original.get(PROVENANCE);
+        let times = successors(Some(packed), |last| last.get(SOURCE)).take(MOST_TIMES);
+        let mut bound: Option<AllClose> = None;
+        for time in times.take_while(|&time| Some(time) != original) {
+            let before = tolerance(time)?;
+            let AllClose { atol, rtol } = bound.unwrap_or(AllClose { atol: 0.0, rtol: 0.0 });
+            bound = Some(AllClose {
+                atol: atol + before.atol * (1.0 + rtol),
+                rtol: rtol + before.rtol * (1.0 + rtol),
+            });
+        }
+        let grid = packed.get(GRID).and_then(|grid| serde_json::from_value(grid.clone()).ok());
+        Some(Self { tolerance: bound?, grid })
+    }
+}
+
+/// What one packing allowed, if it had a bound.
+fn tolerance(attribute: &Value) -> Option<AllClose> {
+    let bound = |name| {
+        let number = attribute.get(name).and_then(Value::as_f64);
+        number.filter(|number| number.is_finite() && *number >= 0.0)
+    };
+    let (atol, rtol) = (bound(ABSOLUTE), bound(RELATIVE));
+    atol.or(rtol)?;
+    Some(AllClose { atol: atol.unwrap_or(0.0), rtol: rtol.unwrap_or(0.0) })
+}
+
+impl fmt::Display for RecordedBound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let AllClose { atol, rtol } = self.tolerance;
+        f.write_str("errors are ")?;
+        match (atol > 0.0, rtol > 0.0) {
+            (false, false) => f.write_str("0"),
+            (true, false) => write!(f, "at most {atol:?}"),
+            (false, true) => write!(f, "at most {rtol:?} of each value"),
+            (true, true) => write!(f, "at most {atol:?} and {rtol:?} of each value"),
+        }?;
+        let Some(grid) = self.grid else { return Ok(()) };
+        let half = grid.step / 2.0;
+        write!(f, ", for {grid} only: values between these may be off by up to {half:?}")
+    }
+}
