@@ -135,10 +135,14 @@ impl<'a> Chooser<'a> {
         if bound.is_infinite() {
             return Ok(());
         }
+        let other = if self.options.error_over_range.is_none() {
+            "such as --error-over-range, "
+        } else {
+            ""
+        };
         bail!(
             "the bound {bound:?} of {name} leaves one value: all from {least} to {greatest} become equal; use a \
-             finer bound, such as --error-over-range, for a group a table of --config or --exclude; \
-             --allow-constant accepts it"
+             finer bound, {other}for a group a table of --config or --exclude; --allow-constant accepts it"
         )
     }
 

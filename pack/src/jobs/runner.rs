@@ -93,6 +93,7 @@ pub trait DryRun: Job {
     fn preview(&self, runtime: &Runtime) -> std::result::Result<Self::Report, Error> {
         in_default_environment((self, runtime), |(job, runtime)| {
             let links = outside_links(job.places().0, runtime)?;
+            refuse_outside_links_of_others(job, runtime)?;
             let mut report = job.dry_report(runtime)?;
             *report.as_mut() = links;
             Ok(report)
@@ -123,7 +124,18 @@ fn destination<J: Job + ?Sized>(job: &J, runtime: &Runtime) -> Result<Destinatio
     let (input, output, overwrite) = job.places();
     let destination = Destination::new(input, output, overwrite, runtime)?;
     destination.outside_links().refuse_unwanted(input, runtime)?;
+    refuse_outside_links_of_others(job, runtime)?;
     Ok(destination)
+}
+
+/// As for the input, for all else that a job reads.
+fn refuse_outside_links_of_others<J: Job + ?Sized>(job: &J, runtime: &Runtime) -> Result<()> {
+    let input = job.places().0;
+    for other in job.reads().into_iter().filter(|&other| runtime.no_outside_links && other != input)
+    {
+        outside_links(other, runtime)?;
+    }
+    Ok(())
 }
 
 /// The links that lead out of an input, which may have some.

@@ -120,24 +120,25 @@ impl Node {
         Ok(keys)
     }
 
-    /// Transfers one of its files to a directory.
+    /// Transfers one of its files to a directory. Whether it is one: not a socket, a pipe or a device.
     fn transfer(
         &self,
         name: &SafePath,
         directory: &Path,
         transfer: Transfer,
         runtime: &Runtime,
-    ) -> Result<()> {
+    ) -> Result<bool> {
         runtime.check_interrupt()?;
         let key = self.location.key(name)?;
         // Nothing comes out of a socket or a pipe. In the place of a chunk it is an error, for a chunk that is missing has
         // the fill value.
         let is_chunk = || self.kind == Kind::Array && is_like_chunk(name);
-        if self.location.file(&key).is_none_or(|file| file.is_file() || is_chunk()) {
+        let is_file = self.location.file(&key).is_none_or(|file| file.is_file() || is_chunk());
+        if is_file {
             transferred(&self.location, &key, directory, name, transfer, runtime)
                 .map_err(|error| unwritten(error, name))?;
         }
-        Ok(())
+        Ok(is_file)
     }
 
     /// Transfers an array to a place: its files unchanged, and its metadata as Zarr v3, if that can express them.
@@ -332,7 +333,7 @@ pub(crate) fn each_array<T>(
     Ok(done)
 }
 
-/// Copies the files that belong to no node, or warns that the place takes none.
+/// Copies the files that belong to no node, or warns that the place takes none, or that nothing comes out of some.
 pub(crate) fn copy_files(
     nodes: &[Node],
     destination: &Destination,
@@ -349,11 +350,18 @@ pub(crate) fn copy_files(
             )
         }));
     }
+    let mut others = Vec::new();
     for (node, name) in files {
-        node.transfer(name, &node.path.inside(directory)?, Transfer::Copy, runtime)
+        let is_file = node
+            .transfer(name, &node.path.inside(directory)?, Transfer::Copy, runtime)
             .with_context(|| node.location.path().display().to_string())?;
+        if !is_file {
+            others.push(path_in(&node.path, name));
+        }
     }
-    Ok(None)
+    Ok((!others.is_empty()).then(|| {
+        format!("not copied, because they are devices, pipes or sockets: {}", others.join(", "))
+    }))
 }
 
 /// Writes the metadata of all groups over arrays that have been written.

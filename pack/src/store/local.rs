@@ -136,13 +136,17 @@ fn refuse_circle(directory: &Path) -> Result<(), StorageError> {
 fn refuse_lost(path: &Path) -> Result<(), StorageError> {
     for place in path.ancestors() {
         let Ok(metadata) = fs::symlink_metadata(place) else { continue };
-        if metadata.is_symlink() && fs::metadata(place).is_err() {
+        if metadata.is_symlink()
+            && let Err(error) = fs::metadata(place)
+        {
             let (link, to) = (place.display(), fs::read_link(place).unwrap_or_default());
-            return Err(StorageError::Other(format!(
-                "{link}: a link to {}, which is not there; restore that first (with git-annex or DataLad: \
-                 get)",
-                to.display()
-            )));
+            let why = if error.kind() == io::ErrorKind::NotFound {
+                "which is not there; restore that first (with git-annex or DataLad: get)".to_owned()
+            } else {
+                // Links that lead to one another, for instance.
+                format!("which leads nowhere: {error}; remove it, or correct it")
+            };
+            return Err(StorageError::Other(format!("{link}: a link to {}, {why}", to.display())));
         }
         break;
     }

@@ -23,6 +23,8 @@ pub(crate) fn parse(text: &[u8]) -> Result<Document> {
 }
 
 fn parse_in_default_environment(text: &[u8]) -> Result<Document> {
+    // Some editors begin a file with this mark, and Python's json reads past it.
+    let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
     let Ok(mut rest) = std::str::from_utf8(text) else { return Ok(serde_json::from_slice(text)) };
     let mut json = String::with_capacity(rest.len());
     let (mut changed, mut string, mut member) = (None, "", "");
@@ -114,6 +116,7 @@ mod tests {
             r#"{"a": NaN, "b": [Infinity,-Infinity], "NaN": "NaN, \"NaN\\", "c": "\\", "d": NaN}"#;
         let expected = json!({"a": "NaN", "b": ["Infinity", "-Infinity"], "NaN": "NaN, \"NaN\\", "c": "\\", "d": "NaN"});
         assert_eq!(parse(text.as_bytes()).unwrap().unwrap(), expected);
+        assert_eq!(parse("\u{feff}[NaN]".as_bytes()).unwrap().unwrap(), json!(["NaN"]));
         assert_eq!(parse("[\"µ\", NaN]".as_bytes()).unwrap().unwrap(), json!(["µ", "NaN"]));
         for invalid in [
             "{\"a\": nan}",

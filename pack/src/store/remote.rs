@@ -356,3 +356,55 @@ fn runtime() -> Result<&'static Runtime> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     Ok(RUNTIME.get_or_init(|| runtime))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::thread;
+
+    use super::*;
+
+    /// The address of a server that answers every request with a head and what `body` writes.
+    fn serve(length: usize, body: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let body = Arc::new(body);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (mut stream, body) = (stream.unwrap(), Arc::clone(&body));
+                thread::spawn(move || {
+                    let lines = BufReader::new(stream.try_clone().unwrap()).lines();
+                    lines.map_while(std::result::Result::ok).find(String::is_empty);
+                    let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length:";
+                    let _ = write!(stream, "{head} {length}\r\n\r\n");
+                    body(&mut stream);
+                });
+            }
+        });
+        format!("http://{address}")
+    }
+
+    fn read(url: &str, patience: Duration) -> std::result::Result<usize, String> {
+        let key = StoreKey::new("zarr.json").unwrap();
+        let remote = Remote::patient(url, patience).unwrap();
+        let all = remote.get(&key).map_err(|error| error.to_string())?;
+        Ok(all.map_or(0, |all| all.len()))
+    }
+
+    /// A byte now and then would go on for hours: nothing but the least rate ends it.
+    #[test]
+    fn a_server_that_sends_less_than_the_least_rate_is_given_up() {
+        let drop_by_drop = serve(1 << 30, |stream| {
+            while stream.write_all(b" ").and_then(|()| stream.flush()).is_ok() {
+                thread::sleep(Duration::from_millis(5));
+            }
+        });
+        let error = read(&drop_by_drop, Duration::from_secs(1)).unwrap_err();
+        let parts = ["zarr.json", "sent fewer than 20480 bytes in 1 seconds", "try again later"];
+        assert!(parts.iter().all(|part| error.contains(part)), "{error}");
+        // What comes at once is whole, however long anyone would wait.
+        let whole = serve(3 * LEAST, |stream| stream.write_all(&vec![b' '; 3 * LEAST]).unwrap());
+        assert_eq!(read(&whole, Duration::from_mins(10)), Ok(3 * LEAST));
+    }
+}

@@ -110,6 +110,46 @@ fn every_job_that_writes_names_the_links_that_lead_out_of_its_input() {
 }
 
 #[test]
+fn links_of_arrays_that_only_give_the_scale_are_refused_on_request() {
+    let trial = Trial::empty();
+    group(&trial.input());
+    let (other, chunk) = (trial.place("other.zarr"), trial.place("chunk"));
+    Sample::new("float32", &[3, 8], &[3, 4], json!(0)).write(&other, &quarters(24));
+    fs::rename(other.join("c/0/0"), &chunk).unwrap();
+    symlink(&chunk, other.join("c/0/0")).unwrap();
+    let job = PackJob {
+        scale_from: vec![other.clone()],
+        ..PackJob::new(trial.input().join("a"), trial.output(), within(0.1))
+    };
+    let strict = Runtime { no_outside_links: true, ..one_thread() };
+    for outcome in [job.preview(&strict), job.dry_run(&strict), job.run(&strict)] {
+        let error = told(outcome).map(drop).unwrap_err();
+        assert!(
+            error.contains("other.zarr/c/0/0: a link to ") && error.contains("chunk"),
+            "{error}"
+        );
+    }
+    told(job.run(&one_thread())).unwrap();
+}
+
+#[test]
+fn a_link_that_leads_to_itself_is_not_told_as_one_to_a_missing_file() {
+    let trial = Trial::empty();
+    group(&trial.input());
+    let notes = trial.input().join("notes");
+    symlink("notes", &notes).unwrap();
+    let job = GroupJob::new(trial.input(), trial.output(), within(0.1));
+    let error = told(job.run(&one_thread())).map(drop).unwrap_err();
+    assert!(error.contains("notes: a link to notes, which leads nowhere"), "{error}");
+    // A device is no file, and the report says so.
+    fs::remove_file(&notes).unwrap();
+    symlink("/dev/null", &notes).unwrap();
+    let report = told(job.run(&one_thread())).unwrap();
+    let warnings = report.warnings.join(" ");
+    assert!(warnings.contains("not copied") && warnings.contains("notes"), "{warnings}");
+}
+
+#[test]
 fn links_of_cf_jobs_are_named_too() {
     let trial = Trial::empty();
     let attributes = json!({"scale_factor": 0.5, "add_offset": 10.0});
