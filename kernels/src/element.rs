@@ -6,7 +6,8 @@ use crate::error::named;
 ///
 /// An element takes a whole number of bytes in memory. The sub-byte types take one byte: `int2` and
 /// `int4` are kept sign-extended, the unsigned and float ones zero-extended. Unused upper bits are
-/// ignored on input and canonical on output.
+/// ignored on input and canonical on output. `ml_dtypes` keeps `int4` zero-extended: −1 is 0xff here and 0x0f there,
+/// so whoever puts two elements into one byte takes the lower four bits of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)] // the variants are named after the Zarr data types
 #[non_exhaustive]

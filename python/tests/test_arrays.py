@@ -345,3 +345,15 @@ def test_results_of_many_pieces_are_the_same_and_name_the_first_wrong_element():
     with pytest.raises(zr.CastError) as caught:
         zr.cast_array(wide, target_dtype="uint64", rounding_mode="nearest-even")
     assert caught.value.index == (17 << 20,)
+
+
+def test_signed_elements_of_less_than_a_byte_are_sign_extended_and_ml_dtypes_reads_them():
+    for name, own in [("int2", [0xFF, 0xFE, 0x01]), ("int4", [0xFF, 0xFE, 0x01])]:
+        dtype = np.dtype(getattr(ml_dtypes, name))
+        values = np.array([-1, -2, 1], dtype="int8")
+        found = zr.cast_array(values, target_dtype=name, rounding_mode="nearest-even")
+        assert found.view("uint8").tolist() == own
+        theirs = values.astype(dtype)
+        assert (found == theirs).all()
+        assert theirs.view("uint8").tolist() == [byte & (1 << int(name[3:])) - 1 for byte in own]
+        assert zr.cast_array(theirs, target_dtype="int8", rounding_mode="nearest-even").tolist() == [-1, -2, 1]
