@@ -278,6 +278,12 @@ impl Source {
         Ok(Region { chunk, origin, shape, chunk_shape })
     }
 
+    /// The chunk with an element, by its place in the grid.
+    pub(crate) fn chunk_of(&self, element: &[u64]) -> Result<Vec<u64>> {
+        let chunk = self.array.chunk_grid().chunk_indices(element)?;
+        chunk.with_context(|| format!("{}: no chunk has {element:?}", self.path().display()))
+    }
+
     /// The elements of a region in C order and native byte order; `None` if its chunk is not stored.
     pub(crate) fn read(&self, region: &Region) -> Result<Option<Vec<u8>>> {
         let read = || -> Result<Option<Vec<u8>>> {

@@ -81,6 +81,12 @@ impl Comparison {
         self.worst.is_some() || self.worst_relative.is_some() || self.first_wrong.is_some()
     }
 
+    /// The elements that it names.
+    pub(crate) fn found_mut(&mut self) -> impl Iterator<Item = &mut Found> {
+        let first = self.first_wrong.as_mut().map(|(found, _)| found);
+        [self.worst.as_mut(), self.worst_relative.as_mut(), first].into_iter().flatten()
+    }
+
     /// The errors, for values of this extent; with relative ones if there was a relative tolerance.
     pub(crate) fn errors(&self, extent: Option<f64>, is_relative: bool) -> Errors {
         Errors {

@@ -1,11 +1,17 @@
 //! Comparing any two arrays of one shape.
 
 use std::fs;
+use std::path::Path;
+use std::sync::Arc;
 
-use crate::common::{Sample, Trial, bytes, comparison, kelvin, one_thread, text, told, within};
-use recast_pack::{CompareJob, CompareReport, PackOptions};
+use crate::common::{
+    Sample, Trial, bytes, comparison, kelvin, little_endian, one_thread, text, told, waves, within,
+};
+use recast_pack::storage::storage_adapter::performance_metrics::PerformanceMetricsStorageAdapter;
+use recast_pack::{CompareJob, CompareReport, Mount, PackOptions};
 use serde_json::{Value, json};
 use zarrs::array::{ArrayBytes, CodecOptions};
+use zarrs::filesystem::FilesystemStore;
 
 /// `in.zarr` and `out.zarr` of a folder.
 fn compared(trial: &Trial, atol: impl Into<Option<f64>>) -> CompareReport {
@@ -53,6 +59,50 @@ fn the_statistics_are_those_of_the_elements() {
     let worst = report.error.worst.unwrap();
     assert_eq!(worst.element, [place / 50, place % 50]);
     assert_eq!(worst.chunk, [place / 50 / 7, place % 50 / 20]);
+}
+
+/// Each small chunk decoded the large one again: 36 chunks in one took 36 times as long as the other way round.
+#[test]
+fn chunks_of_very_different_sizes_are_each_decoded_once() {
+    let numbers = waves(144 * 144, 280.0, 10.0);
+    let mut other = numbers.clone();
+    other[144 * 30 + 100] += 1.0;
+    // A large chunk that small ones do not divide is read for those on its edge, too.
+    for (small, large, most) in [([24, 24], [144, 144], 1), ([24, 24], [100, 100], 4)] {
+        let codecs = json!([little_endian(), {"name": "gzip", "configuration": {"level": 1}}]);
+        let trial = Trial::empty();
+        for (name, elements, chunks) in [("small", &numbers, small), ("large", &other, large)] {
+            Sample::new("float32", &[144, 144], &chunks, json!(0))
+                .with("codecs", codecs.clone())
+                .write(&trial.place(name), &bytes(elements));
+        }
+        let count = |shape: [u64; 2]| shape.map(|extent| 144_u64.div_ceil(extent)).iter().product();
+        for (a, b) in [("small", "large"), ("large", "small")] {
+            let mounts = [a, b].map(|name| {
+                let storage = Arc::new(FilesystemStore::new(trial.place(name)).unwrap());
+                let counted = Arc::new(PerformanceMetricsStorageAdapter::new(storage));
+                (Mount::read_only(counted.clone(), false), counted)
+            });
+            let [first, second] = [&mounts[0].0, &mounts[1].0].map(|mount| mount.at(""));
+            let job = comparison(Path::new(&first), Path::new(&second), 0.5);
+            let report = told(job.run(&one_thread())).unwrap();
+            assert_eq!((report.counts.over, report.counts.compared), (Some(1), 144 * 144));
+            let (found, chunk) =
+                (report.first_over.unwrap(), if a == "small" { small } else { large });
+            assert_eq!(found.element, [30, 100]);
+            assert_eq!(found.chunk, [30 / chunk[0], 100 / chunk[1]]);
+            for (name, (_, counted)) in [a, b].iter().zip(&mounts) {
+                let chunks: u64 = count(if *name == "small" { small } else { large });
+                // The metadata, the range of the first array, and the comparison.
+                let most = 4 + chunks + most * chunks;
+                assert!(
+                    counted.reads() as u64 <= most,
+                    "{name} of {a}: {} > {most}",
+                    counted.reads()
+                );
+            }
+        }
+    }
 }
 
 /// The difference of two float64 is rounded; the comparison is not.

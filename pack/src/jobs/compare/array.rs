@@ -276,12 +276,13 @@ impl<'a> Side<'a> {
         let mut pairs = elements.chunks_exact(own.size()).zip(again.chunks_exact(own.size()));
         if let Some(index) = pairs.position(|(element, again)| element != again) {
             let bytes = elements.get(index * own.size()..).unwrap_or_default();
+            let place = region.place(index);
             let value = Scalar::from_ne_bytes(own, bytes.get(..own.size()).unwrap_or_default());
             bail!(
-                "{}: {} is {}, which float64 does not have, so its difference from a float cannot be told; compare \
+                "{}: element {place:?} (chunk {:?}) is {}, which float64 does not have, so its difference from a float cannot be told; compare \
                  it with an array of {own}",
                 self.source.path().display(),
-                region.element(index),
+                self.source.chunk_of(&place)?,
                 scalar_text(value)
             );
         }
@@ -309,10 +310,25 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// A chunk of the first, and the elements that each has stored there, if any.
+    /// The array through whose chunks a comparison goes: the first, unless the chunks of the second are larger. So a large
+    /// chunk is not decoded again for each small one in it.
+    fn guide(&self) -> &Source {
+        let (a, b) = (self.a.source, self.b.source);
+        if a.chunks() / 2 > b.chunks() { b } else { a }
+    }
+
+    /// A chunk of the guide, and the elements that each has stored there, if any.
     fn stored(&self, number: u64) -> Result<(Region, [Option<Vec<u8>>; 2])> {
-        let region = self.a.source.region(number)?;
-        let stored = [self.a.source.read(&region)?, self.b.source.read_at(&region)?];
+        let guide = self.guide();
+        let region = guide.region(number)?;
+        let read = |side: &Side<'_>| {
+            if std::ptr::eq(side.source, guide) {
+                side.source.read(&region)
+            } else {
+                side.source.read_at(&region)
+            }
+        };
+        let stored = [read(&self.a)?, read(&self.b)?];
         Ok((region, stored))
     }
 
@@ -336,8 +352,14 @@ impl Pair<'_> {
             }
             Ok(comparison)
         };
-        let a = self.a.source;
-        workers.merge(a.pass("compare"), a.chunks(), work, Comparison::merge)
+        let guide = self.guide();
+        let pass = guide.pass("compare");
+        let mut comparison = workers.merge(pass, guide.chunks(), work, Comparison::merge)?;
+        // Chunks are named that are the first array's.
+        for found in comparison.found_mut() {
+            found.chunk = self.a.source.chunk_of(&found.element)?;
+        }
+        Ok(comparison)
     }
 
     fn charts(
@@ -349,7 +371,7 @@ impl Pair<'_> {
         let a = self.a.source;
         let Expected { element_type, reserved_values, .. } = &self.expected;
         let charts = Charts::new(a, *element_type, range, reserved_values, max_error);
-        charts.gather(workers, a.chunks(), |number| {
+        charts.gather(workers, self.guide().chunks(), |number| {
             let (region, [before, after]) = self.stored(number)?;
             let before = self.a.elements(&region, before)?;
             let after = self.b.elements(&region, after)?;
