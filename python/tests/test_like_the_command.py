@@ -167,6 +167,22 @@ def test_an_array_is_packed_and_verified(group, tmp_path):
     assert dry.dry_run and not (tmp_path / "dry.zarr").exists()
 
 
+def test_a_grid_that_is_coarser_than_the_bound_is_a_warning(tmp_path):
+    values = np.arange(3000, dtype="float32")
+    zarr.create_array(tmp_path / "in.zarr", data=values, chunks=(1000,))
+    out = tmp_path / "out.zarr"
+    places = (tmp_path / "in.zarr", out)
+    sentence = "errors are at most 0.01, for multiples of 1.0 only: values between these may be off by up to 0.5"
+    with pytest.warns(UserWarning, match=sentence) as caught:
+        report = zarr_recast.pack(*places, max_abs_error=0.01)
+    assert len(caught) == 1 and "grid=False" in str(caught[0].message)
+    assert report.bound == sentence and sentence in repr(report)
+    assert zarr.open_array(out).attrs["recast"]["note"] == sentence
+    # Who asks for it, or for more, is not warned.
+    for grid in (True, False):
+        zarr_recast.pack(*places, max_abs_error=0.01, grid=grid, overwrite=True)
+
+
 def test_ends_of_the_range_are_integers_of_64_bits(tmp_path):
     values = 2**53 + np.arange(8)
     source = tmp_path / "in.zarr"

@@ -39,6 +39,9 @@ impl Report for ArrayInfo {
             let grid = self.grid.map(|grid| format!(", {grid} only")).unwrap_or_default();
             table.row("can store", format!("{low} to {high}{grid}"));
         }
+        if let Some(bound) = self.bound {
+            table.row("bound", bound.to_string());
+        }
         if let Some(precision) = self.precision {
             table.row("precision", precision.to_string());
         }

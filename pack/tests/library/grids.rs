@@ -5,8 +5,8 @@ use crate::common::{
 };
 use recast_kernels::{ElementType, Scalar};
 use recast_pack::{
-    ArrayInfo, Choice, Compressor, DryRun, Lattice, PackJob, PackOptions, Surveyor, choose_checked,
-    scalar,
+    ArrayInfo, Choice, CompareJob, Compressor, DryRun, Lattice, PackJob, PackOptions, Surveyor,
+    choose_checked, scalar,
 };
 use serde_json::{Value, json};
 
@@ -241,11 +241,21 @@ fn a_packed_array_says_that_it_is_for_a_grid_only() {
     assert_eq!(report.grid, Some(grid));
     assert_eq!(serde_json::to_value(&report).unwrap()["grid"], json!({"step": 0.1}));
     assert_eq!(trial.metadata()["attributes"]["recast"]["grid"], json!({"step": 0.1}));
-    assert_eq!(ArrayInfo::read(trial.output()).unwrap().grid, Some(grid));
+    let info = ArrayInfo::read(trial.output()).unwrap();
+    assert_eq!(info.grid, Some(grid));
+    // Beside the bound, in one sentence, wherever somebody reads of the array.
+    let sentence = "errors are at most 0.01, for multiples of 0.1 only: values between these may be off by up to 0.05";
+    assert_eq!(report.bound.as_deref(), Some(sentence));
+    assert_eq!(trial.metadata()["attributes"]["recast"]["note"], sentence);
+    assert_eq!(info.bound.unwrap().to_string(), sentence);
+    let job = CompareJob { recorded: true, ..CompareJob::new(trial.input(), trial.output()) };
+    assert_eq!(job.run(&one_thread()).unwrap().recorded.unwrap().to_string(), sentence);
     // Without a grid, a value between the others is stored within the bound.
     let report = trial.pack(PackOptions { grid: Some(false), ..within(0.01) }).unwrap();
     assert_eq!(report.grid, None);
-    assert!(trial.metadata()["attributes"]["recast"].get("grid").is_none());
+    assert_eq!(report.bound.as_deref(), Some("errors are at most 0.01"));
+    let recorded = &trial.metadata()["attributes"]["recast"];
+    assert!(recorded.get("grid").is_none() && recorded.get("note").is_none());
     assert_eq!(ArrayInfo::read(trial.output()).unwrap().grid, None);
     let later: Vec<f32> = (0..1000).map(|index| index as f32 / 25.1).collect();
     store(&trial.output(), 3000, &bytes(&later));

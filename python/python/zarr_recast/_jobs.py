@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Self, TypeAlias, TypeVar
 
-from ._options import for_all, number, options_json, own_of
+from ._errors import outside
+from ._options import for_all, number, of_one, options_json, own_of
 from ._progress import Show
 from ._stores import Job, Place
 
@@ -49,6 +51,8 @@ class PackReport(Report):
         The bytes of all elements divided by those of the stored chunks.
     counts, bytes, error : dict
         Counts of elements; sizes; the largest and the mean errors, and the bound.
+    bound : str or None
+        The bound of the error, in a sentence, and on which grid of values it holds, if not for all.
     grid : dict or None
         ``step`` (and ``origin``, unless it is 0) of the grid on which values must be to keep the bound.
     coarse : dict or None
@@ -70,6 +74,7 @@ class PackReport(Report):
     counts: dict[str, Any]
     bytes: dict[str, Any]
     error: dict[str, Any]
+    bound: str | None
     grid: dict[str, float] | None
     coarse: dict[str, float | None] | None
     dry_run: bool
@@ -329,16 +334,39 @@ def pack(
         request["source"] = job.source(source)
         details = job.run(request, progress)
     if "arrays" not in details:
-        return _array_report(details)
+        report = _array_report(details)
+        _warn_of_grids({"": report}, options)
+        return report
     entries = details["arrays"]
+    packed = {one["array"]: _array_report(one["report"]) for one in entries if "report" in one}
+    _warn_of_grids(packed, options)
     return GroupReport(
         details,
         input=details["input"],
         output=details["output"],
-        packed={one["array"]: _array_report(one["report"]) for one in entries if "report" in one},
+        packed=packed,
         copied={one["array"]: one["reason"] for one in entries if "reason" in one},
         dry_run=details["dry_run"],
     )
+
+
+def _warn_of_grids(
+    reports: Mapping[str, PackReport | FromCfReport], options: Mapping[str, Any]
+) -> None:
+    """Warns once of bounds that values between those at hand would not keep, unless ``grid`` asks for that."""
+    said = {path: of_one(path, options).get("grid") for path in reports}
+    sentences = {
+        path: report.bound
+        for path, report in reports.items()
+        if isinstance(report, PackReport) and report.grid is not None and not said[path]
+    }
+    if not sentences:
+        return
+    path, sentence = next(iter(sentences.items()))
+    where = f"{path}: " if path else ""
+    more = f" (and {len(sentences) - 1} more)" if len(sentences) > 1 else ""
+    text = f"{where}{sentence}{more}; grid=False is for arrays that will grow, and grid=True says nothing of it"
+    warnings.warn(text, UserWarning, stacklevel=outside())
 
 
 def verify(

@@ -4,11 +4,12 @@ use std::path::Path;
 
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar, in_default_environment};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use zarr_recast::{BindOptions, Chain, Codec, FillCheck, JsonScalar};
 use zarrs::array::ArrayMetadata;
 
 use crate::array::source::Source;
+use crate::check::recorded::RecordedBound;
 use crate::choose::room::storable;
 use crate::error::Error;
 use crate::json;
@@ -47,6 +48,8 @@ pub struct ArrayInfo {
     /// The range of values that the codecs can store.
     #[serde(serialize_with = "json::written")]
     pub range: Option<(Scalar, Scalar)>,
+    /// The bound that the array keeps against its original, as the attribute `recast` records it.
+    pub bound: Option<RecordedBound>,
     /// The grid on which values must be to keep the bound with which the array was packed, as provenance says it.
     pub grid: Option<Lattice>,
     /// The distance of two neighbouring values, in their type, or in float64 for integers.
@@ -124,6 +127,7 @@ impl ArrayInfo {
             codecs: steps.collect(),
             encoded_data_type: chain.as_ref().map(|chain| chain.encoded_type().name().to_owned()),
             range: storable(source.element_type(), &codecs).filter(|_| keeps_room),
+            bound: RecordedBound::of(source.array().attributes(), &Map::new()),
             grid: grid(source),
             precision: chain.as_ref().and_then(|chain| precision(chain, source)),
             rounded: None,

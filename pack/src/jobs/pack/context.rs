@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 
 use crate::array::source::Source;
 use crate::check::comparison::Tolerance;
-use crate::check::recorded::{ABSOLUTE, RELATIVE, SOURCE};
+use crate::check::recorded::{ABSOLUTE, RELATIVE, RecordedBound, SOURCE};
 use crate::error::Result;
 use crate::metadata::document::{GRID, PROVENANCE};
-use crate::options::PackOptions;
+use crate::options::{AllClose, PackOptions};
 use crate::runtime::Workers;
 use crate::scan::lattice::Lattice;
 use crate::scan::survey::Survey;
@@ -164,6 +164,9 @@ impl<'a> PackContext<'a> {
             }
             if let Some(grid) = only {
                 object.insert(GRID.into(), serde_json::to_value(grid)?);
+                let tolerance = AllClose { atol: absolute, rtol: relative };
+                let bound = RecordedBound { tolerance, grid: only };
+                object.insert("note".into(), bound.to_string().into());
             }
             attributes.insert(PROVENANCE.into(), provenance);
         }

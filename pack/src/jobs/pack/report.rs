@@ -9,10 +9,11 @@ use super::context::PackContext;
 use super::encode::Encoded;
 use crate::check::coarse::CoarseBound;
 use crate::check::comparison::Errors;
+use crate::check::recorded::RecordedBound;
 use crate::choose::candidate::Candidate;
 use crate::json;
 use crate::metadata::shard_codecs::{Readers, readers};
-use crate::options::PackOptions;
+use crate::options::{AllClose, PackOptions};
 use crate::round::rounder::{Rounded, Rounder};
 use crate::scan::charts::Charts;
 use crate::scan::lattice::Lattice;
@@ -72,6 +73,8 @@ pub struct PackReport {
     /// neighbours it is that of the data, or the promised one.
     #[serde(serialize_with = "json::written")]
     pub storable_range: Option<(Scalar, Scalar)>,
+    /// The bound of the error, in a sentence, and on which grid of values it holds, if not for all.
+    pub bound: Option<String>,
     /// The grid on which values must be to keep the bound, if other values would be off by more; those of this array are
     /// on it. See [`PackOptions::grid`].
     pub grid: Option<Lattice>,
@@ -257,6 +260,14 @@ fn infinities_with_codes(context: &PackContext<'_>) -> u64 {
     survey.markers.values().iter().filter(is_one).map(|&value| survey.count(value)).sum()
 }
 
+/// The bound that is asked for, if there is one.
+fn bound(options: &PackOptions, grid: Option<Lattice>) -> Option<String> {
+    let PackOptions { max_abs_error, max_rel_error, .. } = *options;
+    max_abs_error.or(max_rel_error)?;
+    let (atol, rtol) = (max_abs_error.unwrap_or(0.0), max_rel_error.unwrap_or(0.0));
+    Some(RecordedBound { tolerance: AllClose { atol, rtol }, grid }.to_string())
+}
+
 impl PackReport {
     pub(super) fn new(
         context: &PackContext<'_>,
@@ -316,6 +327,7 @@ impl PackReport {
             range,
             kept_range: survey.range(),
             storable_range: candidate.storable(context.all, storage.keeps_room()),
+            bound: bound(options, candidate.only),
             grid: candidate.only,
             coarse: CoarseBound::of(options, survey),
             scale_from,
