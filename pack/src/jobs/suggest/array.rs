@@ -279,8 +279,7 @@ impl Tried<'_> {
         if let Some((found, bit)) = information.and_then(|found| Some((found, found.artificial?))) {
             let step = (found.range.1 - found.range.0) / 2_f64.powi(bit as i32 + 1);
             note(format!(
-                "the values seem rounded or packed before: bits of about {} tell about their neighbours again, which \
-                 is no information of the data",
+                "digits near {} are correlated again, probably from earlier rounding",
                 measured(step)
             ));
         }
