@@ -44,7 +44,7 @@ PATH="$work/build/bin:$PATH" maturin sdist --out "$work/sdist"
 wheel=$(echo "$work"/wheels/*.whl)
 
 test_early() {
-    # zarr-python 3.4 needs Python 3.12; the newest for 3.11 is told apart (tests/test_old_zarr.py), and so are
+    # zarr-python 3.3 needs Python 3.12; the newest for 3.11 is told apart (tests/test_old_zarr.py), and so are
     # the first of its kind and the last of the kind before.
     environment early "$early" "$wheel[test]" cast-value-rs zarr
     run_tests early
@@ -94,6 +94,12 @@ if [[ -n $late ]]; then
     export RECAST_BINARIES
     run_tests late
     "$work/late/bin/recast" --version
+
+    # The oldest zarr-python that the codecs work with, which some other packages ask for.
+    oldest=$(sed -n 's/^zarr = \["zarr>=\([0-9.]*\)".*/\1/p' pyproject.toml)
+    environment oldest "$late" "$wheel[test,dask,xarray]" "zarr==$oldest" netCDF4
+    (cd "$work" && "$work/oldest/bin/python" -m pytest --quiet -c "$here/pyproject.toml" --rootdir "$here" \
+        "$here"/tests/test_{zarr,xarray,sharded,encoding_for}.py)
 
     zarr=$("$work/late/bin/python" -c "import zarr; print(zarr.__version__)")
     "$work/late/bin/python" -m pip download --quiet --disable-pip-version-check --no-deps \

@@ -14,7 +14,7 @@ import pytest
 
 import zarr_recast
 
-zarr = pytest.importorskip("zarr", minversion="3.4.2")
+zarr = pytest.importorskip("zarr", minversion="3.3.0")
 pytest.importorskip("cast_value_rs")
 
 BINARIES = os.environ.get("RECAST_BINARIES")

@@ -9,7 +9,7 @@ from binaries import CODECS, codecs_of, run
 
 import zarr_recast
 
-zarr = pytest.importorskip("zarr", minversion="3.4.2")
+zarr = pytest.importorskip("zarr", minversion="3.3.0")
 
 # zarr-python warns of codecs of numcodecs, which no specification has, and of codecs around sharding_indexed.
 pytestmark = [

@@ -9,7 +9,7 @@ import pytest
 import zarr_recast
 from zarr_recast import codecs_from_cf
 
-zarr = pytest.importorskip("zarr", minversion="3.4.2")
+zarr = pytest.importorskip("zarr", minversion="3.3.0")
 xr = pytest.importorskip("xarray")
 coding = pytest.importorskip("xarray.coding.variables")
 # xarray warns of several missing values.

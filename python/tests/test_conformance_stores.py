@@ -12,7 +12,7 @@ from binaries import CODECS
 
 import zarr_recast
 
-zarr = pytest.importorskip("zarr", minversion="3.4.2")
+zarr = pytest.importorskip("zarr", minversion="3.3.0")
 pytest.importorskip("cast_value_rs")
 # zarr-python warns of codecs around sharding_indexed.
 pytestmark = pytest.mark.filterwarnings("ignore::zarr.errors.ZarrUserWarning")

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as hnp
 import zarr_recast
 from zarr_recast import encoding_for
 
-zarr = pytest.importorskip("zarr", minversion="3.4.2")
+zarr = pytest.importorskip("zarr", minversion="3.3.0")
 
 
 @pytest.fixture(autouse=True)

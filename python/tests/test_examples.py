@@ -17,7 +17,7 @@ def test_module():
 
 def test_readme_and_encoding(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    pytest.importorskip("zarr", minversion="3.4.2")
+    pytest.importorskip("zarr", minversion="3.3.0")
     pytest.importorskip("xarray")
     import zarr_recast._encoding
     import zarr_recast.numcodecs
@@ -33,7 +33,7 @@ def test_readme_and_encoding(tmp_path, monkeypatch):
 def test_where_your_data_are(tmp_path, monkeypatch):
     """The examples of docs/stores.md; that of virtual arrays is in the README."""
     monkeypatch.chdir(tmp_path)
-    pytest.importorskip("zarr", minversion="3.4.2")
+    pytest.importorskip("zarr", minversion="3.3.0")
     for name in ("xarray", "distributed", "fsspec", "icechunk", "obstore"):
         pytest.importorskip(name)
     page = Path(__file__).parents[2] / "docs/stores.md"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from binaries import codecs_of, run
 
-zarr = pytest.importorskip("zarr", minversion="3.4.2")
+zarr = pytest.importorskip("zarr", minversion="3.3.0")
 groups = pytest.importorskip("groups")
 
 # zarr-python warns of types that have no specification, and of codecs that are not its own.

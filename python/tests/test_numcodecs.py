@@ -56,7 +56,7 @@ def test_it_is_pickled_and_registered():
 
 
 def test_zarr_v2_arrays_are_read_and_written_through_it():
-    zarr = pytest.importorskip("zarr", minversion="3.4.2")
+    zarr = pytest.importorskip("zarr", minversion="3.3.0")
     codec = FixedScaleOffset(offset=0.5, scale=10, dtype="<f4", astype="|u1")
     elements = (np.arange(60).reshape(12, 5) / 10 + 0.5).astype("float32")
     store = zarr.storage.MemoryStore()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from binaries import run
 
-zarr = pytest.importorskip("zarr", minversion="3.4.2")
+zarr = pytest.importorskip("zarr", minversion="3.3.0")
 
 SIZE = 600
 

@@ -170,7 +170,7 @@ def read_by_zarr_alone(path, folder):
 
 
 def test_zarr_python_reads_what_is_packed_without_our_packages(tmp_path):
-    zarr = pytest.importorskip("zarr", minversion="3.4.2")
+    zarr = pytest.importorskip("zarr", minversion="3.3.0")
     data = values()
     zarr.create_array(tmp_path / "in.zarr", data=data, chunks=(20, 50))
     report = zarr_recast.pack(
@@ -184,7 +184,7 @@ def test_zarr_python_reads_what_is_packed_without_our_packages(tmp_path):
 
 
 def test_the_encoding_beside_rounded_values_has_no_filters(tmp_path):
-    pytest.importorskip("zarr", minversion="3.4.2")
+    pytest.importorskip("zarr", minversion="3.3.0")
     ds = dataset()
     encoding = encoding_for(ds, max_abs_error=BOUND, readers="any")
     assert encoding["t"]["filters"] == ()

@@ -7,7 +7,7 @@ import pytest
 
 import zarr_recast
 
-zarr = pytest.importorskip("zarr", minversion="3.4.2")
+zarr = pytest.importorskip("zarr", minversion="3.3.0")
 
 PIPELINES = [
     "zarr.core.codec_pipeline.BatchedCodecPipeline",

@@ -8,7 +8,7 @@ from binaries import codecs, run  # noqa: F401
 
 import zarr_recast
 
-zarr = pytest.importorskip("zarr", minversion="3.4.2")
+zarr = pytest.importorskip("zarr", minversion="3.3.0")
 
 # zarr-python warns of codecs around sharding_indexed.
 pytestmark = pytest.mark.filterwarnings("ignore::zarr.errors.ZarrUserWarning")

@@ -10,7 +10,7 @@ import pytest
 
 import zarr_recast
 
-zarr = pytest.importorskip("zarr", minversion="3.4.2")
+zarr = pytest.importorskip("zarr", minversion="3.3.0")
 
 from zarr.core.buffer import default_buffer_prototype  # noqa: E402
 from zarr.core.sync import sync  # noqa: E402

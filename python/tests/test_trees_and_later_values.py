@@ -11,7 +11,7 @@ import pytest
 import zarr_recast
 from zarr_recast import encoding_for, from_cf
 
-zarr = pytest.importorskip("zarr", minversion="3.4.2")
+zarr = pytest.importorskip("zarr", minversion="3.3.0")
 xr = pytest.importorskip("xarray")
 
 

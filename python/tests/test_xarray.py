@@ -10,7 +10,7 @@ import pytest
 
 import zarr_recast
 
-zarr = pytest.importorskip("zarr", minversion="3.4.2")
+zarr = pytest.importorskip("zarr", minversion="3.3.0")
 xr = pytest.importorskip("xarray")
 
 

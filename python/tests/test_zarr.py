@@ -15,7 +15,7 @@ import pytest
 
 import zarr_recast
 
-zarr = pytest.importorskip("zarr", minversion="3.4.2")
+zarr = pytest.importorskip("zarr", minversion="3.3.0")
 
 from zarr.core.array_spec import ArrayConfig, ArraySpec  # noqa: E402
 from zarr.core.buffer import cpu, default_buffer_prototype  # noqa: E402

@@ -118,7 +118,7 @@ def register(*, fast_reads: bool = False) -> None:
     Raises
     ------
     ImportError
-        zarr-python is not installed, or older than 3.4.2.
+        zarr-python is not installed, or older than 3.3.0.
     """
     from .zarr import register
 

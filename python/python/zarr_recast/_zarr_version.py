@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from importlib.metadata import PackageNotFoundError, version
 
-_LEAST = (3, 4, 2)
+_LEAST = (3, 3, 0)
 
 
 def require_zarr() -> None:
@@ -20,6 +20,6 @@ def require_zarr() -> None:
             return
     has = "is not installed" if found is None else f"is {found}"
     raise ImportError(
-        f"zarr_recast's codecs need zarr-python 3.4.2 or later (for Python 3.12 or later), which {has}; "
+        f"zarr_recast's codecs need zarr-python 3.3.0 or later (for Python 3.12 or later), which {has}; "
         "pip install --upgrade 'zarr-recast[zarr]'"
     )

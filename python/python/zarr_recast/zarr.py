@@ -1,7 +1,7 @@
 """``cast_value`` and ``scale_offset`` for zarr-python.
 
 The classes replace those in ``zarr.codecs``, with the same arguments and the same JSON; see
-`register`. Importing this module needs zarr-python 3.4.2 or later.
+`register`. Importing this module needs zarr-python 3.3.0 or later.
 """
 
 from __future__ import annotations
@@ -366,7 +366,7 @@ class _RecastCodec(ArrayArrayCodec):
                 chunk_array = before
         if self._is_followed:
             return _Deferred.of(chunk_array, data_type, codecs, None)
-        # The filters of numcodecs give zarr-python 3.4.2 flat arrays.
+        # The filters of numcodecs give zarr-python flat arrays.
         encoded = _encode(data_type, codecs, chunk_array.as_ndarray_like()).reshape(chunk_spec.shape)
         return chunk_spec.prototype.nd_buffer.from_ndarray_like(encoded)
 
