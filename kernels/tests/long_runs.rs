@@ -108,7 +108,7 @@ fn a_run_to_a_new_buffer_or_in_place_equals_one_to_a_given_buffer() {
             assert_eq!(result, Ok(()), "{plan:?}");
             assert!(elements == given, "{plan:?}");
         } else {
-            assert!(matches!(result, Err(RunError::Length { .. })), "{plan:?}: {result:?}");
+            assert!(matches!(result, Err(RunError::InPlace { .. })), "{plan:?}: {result:?}");
             assert!(elements == input, "{plan:?}");
         }
     }
