@@ -78,7 +78,7 @@ fn names_are_parsed_and_others_refused_with_those_there_are() {
     assert_eq!("wrap".parse(), Ok(OutOfRange::Wrap));
     let error = "nearest".parse::<Rounding>().unwrap_err().to_string();
     assert!(error.starts_with("\"nearest\" is not one of nearest-even, towards-zero"), "{error}");
-    assert!("error".parse::<OutOfRange>().is_err());
+    assert!("saturate".parse::<OutOfRange>().is_err());
 }
 
 /// What to write into Zarr metadata is for the crates that read those to say.

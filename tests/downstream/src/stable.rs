@@ -76,7 +76,9 @@ pub fn error(error: &CastSliceError) -> &'static str {
             | Reason::InexactDivision => "element",
             _ => NEW,
         },
-        CastSliceError::Run(RunError::Length { .. } | RunError::SliceType { .. }) => "run",
+        CastSliceError::Run(
+            RunError::Length { .. } | RunError::InPlace { .. } | RunError::SliceType { .. },
+        ) => "run",
         CastSliceError::Run(_) => NEW,
         _ => "new error",
     }
