@@ -223,8 +223,8 @@ impl Plan {
         self.inner.level
     }
 
-    /// Whether no element can fail, whatever the input is. `false` promises nothing: some plans do not fail that it is said of,
-    /// as a division of integers that are all multiples of the scale.
+    /// Whether no element can fail, whatever the input is. `false` does not mean that an element can fail: it is also said where
+    /// only a look at every value would tell.
     ///
     /// ```
     /// use recast_kernels::{Cast, ElementType, OutOfRange, Plan};
@@ -327,7 +327,8 @@ impl Plan {
         };
         let Inner { source, target, stages, .. } = &*self.inner;
         let start = output.as_ptr().align_offset(CACHE_LINE);
-        if !start.is_multiple_of(target.size()) {
+        // A part of a run may end in front of the first cache line.
+        if start > output.len() || !start.is_multiple_of(target.size()) {
             return self.run_blocks(input, output);
         }
         let (block, before) = (GATHERED / target.size(), start / target.size());

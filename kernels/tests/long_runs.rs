@@ -194,6 +194,21 @@ mod on_threads {
         }
     }
 
+    /// The output is long enough to go past the caches, and the last thread's piece is one element in front of a cache line.
+    #[test]
+    fn the_last_piece_of_a_long_run_on_many_threads_may_be_shorter_than_a_cache_line() {
+        const ELEMENTS: usize = 511 * 16_448 + 1;
+        let plan = Plan::builder(E::Int8).cast(Cast::new(E::Float64)).build().expect("a cast");
+        let input: Vec<u8> = (0..ELEMENTS).map(|i| (i % 251) as u8).collect();
+        let mut memory = vec![0; 8 * ELEMENTS + 128];
+        let start = memory.as_ptr().align_offset(64) + 16;
+        let output = &mut memory[start..][..8 * ELEMENTS];
+        pool(256).install(|| plan.par_run(&input, output)).expect("every integer is a float");
+        let last = f64::from(input[ELEMENTS - 1] as i8);
+        assert_eq!(output[8 * (ELEMENTS - 1)..], last.to_ne_bytes());
+        assert!(output == plan.run_to_vec(&input).expect("every integer is a float"));
+    }
+
     #[test]
     fn a_run_on_threads_names_the_first_of_several_failing_elements() {
         let mut input = input(ELEMENTS);

@@ -122,5 +122,6 @@ fn line(report: &CompareReport) -> String {
     let over = report.counts.over.map_or_else(String::new, |over| {
         format!(", {} of {} over", count(over), count(report.counts.elements))
     });
-    format!("{types}, max error {error}{lost}{over}")
+    let allowed = report.recorded.map_or_else(String::new, |bound| format!("; recorded: {bound}"));
+    format!("{types}, max error {error}{lost}{over}{allowed}")
 }

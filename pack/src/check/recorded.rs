@@ -15,6 +15,9 @@ pub(crate) const ABSOLUTE: &str = "max_abs_error";
 pub(crate) const RELATIVE: &str = "max_rel_error";
 pub(crate) const SOURCE: &str = "source";
 
+/// Members of the attribute: the ends to which elements were clamped before they were packed.
+pub(crate) const CLAMPED: [&str; 2] = ["src_min", "src_max"];
+
 /// An array can have been packed this many times.
 const MOST_TIMES: usize = 64;
 
@@ -48,12 +51,17 @@ impl RecordedBound {
             });
         }
         let grid = packed.get(GRID).and_then(|grid| serde_json::from_value(grid.clone()).ok());
+        // Errors of several packings may add up to infinity.
+        let bound = bound.filter(|bound| bound.atol.is_finite() && bound.rtol.is_finite());
         Some(Self { tolerance: bound?, grid })
     }
 }
 
-/// What one packing allowed, if it had a bound.
+/// What one packing allowed of all elements, if it had a bound. Elements that were clamped first may be off by more.
 fn tolerance(attribute: &Value) -> Option<AllClose> {
+    if CLAMPED.iter().any(|end| attribute.get(end).is_some()) {
+        return None;
+    }
     let bound = |name| {
         let number = attribute.get(name).and_then(Value::as_f64);
         number.filter(|number| number.is_finite() && *number >= 0.0)

@@ -144,7 +144,7 @@ fn refuse_lost(path: &Path) -> Result<(), StorageError> {
                 "which is not there; restore that first (with git-annex or DataLad: get)".to_owned()
             } else {
                 // Links that lead to one another, for instance.
-                format!("which leads nowhere: {error}; remove it, or correct it")
+                format!("which cannot be followed: {error}")
             };
             return Err(StorageError::Other(format!("{link}: a link to {}, {why}", to.display())));
         }

@@ -214,6 +214,9 @@ fn a_bound_with_a_name_that_is_of_no_use_is_an_error() {
         let error = error.map(|report| report.output).unwrap_err();
         assert!(error.contains(expected), "{error}");
     }
+    let twice = [("t2m", bound.clone()), ("t2m", json!({"max-abs-error": 0.2}))];
+    let error = pack_within(&trial, json!({}), "", &twice).map(|report| report.output).unwrap_err();
+    assert!(error.contains("the bound for t2m: this name has two bounds"), "{error}");
     let report = pack_within(&trial, bound.clone(), "", &[("x*", bound)]).unwrap();
     assert_eq!(report.warnings, ["the bound for x* matches no array"]);
 }
@@ -284,6 +287,22 @@ fn recorded_bounds_add_up_and_their_absence_means_equality() {
         "{failure}"
     );
     let compared = compare(&output, &input);
-    assert!(compared.recorded.is_none() && compared.failure().is_some());
+    assert!(compared.recorded.is_none());
+    let failure = compared.failure().unwrap();
+    assert!(failure.contains("0 (no attribute recast of it records a bound"), "{failure}");
     assert_eq!(compare(&input, &input).failure(), None);
+}
+
+#[test]
+fn an_array_whose_elements_were_clamped_records_no_bound_for_all_of_them() {
+    let trial = of_waves();
+    let [input, output] = [trial.input(), trial.output()].map(|group| group.join("t2m"));
+    fs::create_dir(trial.output()).unwrap();
+    let own = json!({"max-abs-error": 0.01, "src-min": 270});
+    told(PackJob::new(&input, &output, options(own)).run(&one_thread())).unwrap();
+    let job = CompareJob { recorded: true, ..CompareJob::new(&input, &output) };
+    let compared = told(job.run(&one_thread())).unwrap();
+    assert!(compared.recorded.is_none() && compared.failure().is_some());
+    let attribute = metadata(&output)["attributes"]["recast"].clone();
+    assert_eq!([&attribute["max_abs_error"], &attribute["src_min"]], [&json!(0.01), &json!(270)]);
 }

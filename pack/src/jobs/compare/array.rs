@@ -58,6 +58,9 @@ pub struct CompareReport {
     /// What the attribute `recast` of `b` records, if the tolerance is from there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recorded: Option<RecordedBound>,
+    /// Whether such a bound was looked for.
+    #[serde(skip)]
+    looked_for_bound: bool,
     /// Counts of elements.
     pub counts: CompareCounts,
     /// The errors of `b` against `a`.
@@ -172,6 +175,7 @@ impl CompareJob {
             data_types: types,
             tolerance: asked,
             recorded: recorded.flatten(),
+            looked_for_bound: recorded.is_some(),
             counts: CompareCounts {
                 elements: a.elements() as u64,
                 compared: sums.elements,
@@ -214,6 +218,9 @@ impl CompareReport {
         };
         let allowed = match &self.recorded {
             Some(recorded) => format!("the attribute recast of it allows ({recorded})"),
+            None if self.looked_for_bound => {
+                "0 (no attribute recast of it records a bound; --atol gives one)".to_owned()
+            }
             None => format!("--atol {atol:?} --rtol {rtol:?} allow"),
         };
         Some(format!(
@@ -310,11 +317,11 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// The array through whose chunks a comparison goes: the first, unless the chunks of the second are larger. So a large
-    /// chunk is not decoded again for each small one in it.
+    /// The array through whose chunks a comparison goes: the first, unless the chunks of the second are larger and only
+    /// decoded whole. So a large chunk is not decoded again for each small one in it.
     fn guide(&self) -> &Source {
         let (a, b) = (self.a.source, self.b.source);
-        if a.chunks() / 2 > b.chunks() { b } else { a }
+        if !b.reads_parts() && a.chunks() / 2 > b.chunks() { b } else { a }
     }
 
     /// A chunk of the guide, and the elements that each has stored there, if any.

@@ -1,5 +1,7 @@
 //! Which arrays of a group are packed, and how.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, anyhow, bail};
 use glob::{MatchOptions, Pattern};
 
@@ -78,6 +80,10 @@ impl<'a> Rules<'a> {
             checked.map_err(|error| anyhow!("{what} {}: {error:#}", rule.name))?;
             Ok(Rule { name, options })
         };
+        let mut given = BTreeSet::new();
+        if let Some(twice) = job.bounds.iter().find(|bound| !given.insert(&bound.name)) {
+            bail!("{BOUND} {}: this name has two bounds", twice.name);
+        }
         let tables = job.rules.iter().map(|table| rule(RULE, table));
         let bounds = job.bounds.iter().map(|bound| rule(BOUND, bound));
         Ok(Self {
@@ -169,7 +175,10 @@ impl<'a> Rules<'a> {
         let is_named = self.include.iter().any(|name| name.matches(path));
         let by_path = bound.filter(|bound| matches!(bound.name, Name::Path(_)));
         if self.exclude.iter().any(|name| name.matches(path)) {
-            return copy("--exclude");
+            return match by_path {
+                Some(_) => bail!("{path}: a bound names it, and --exclude"),
+                None => copy("--exclude"),
+            };
         }
         if let Some(Rule { options: None, .. }) = table {
             return match by_path {
@@ -211,7 +220,10 @@ impl<'a> Rules<'a> {
                 return copy("no table in --config");
             }
             None if !options.says_how() && !self.bounds.is_empty() => {
-                return copy("no bound is for it");
+                return match is_named {
+                    true => bail!("{path}: --include names it, and no bound is for it"),
+                    false => copy("no bound is for it"),
+                };
             }
             // Integers need no bound.
             Some(_) | None => {}

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::array::source::Source;
 use crate::check::comparison::Tolerance;
-use crate::check::recorded::{ABSOLUTE, RELATIVE, RecordedBound, SOURCE};
+use crate::check::recorded::{ABSOLUTE, CLAMPED, RELATIVE, RecordedBound, SOURCE};
 use crate::error::Result;
 use crate::metadata::document::{GRID, PROVENANCE};
 use crate::options::{AllClose, PackOptions};
@@ -158,15 +158,23 @@ impl<'a> PackContext<'a> {
                     object.insert(name.into(), serde_json::to_value(bound)?);
                 }
             }
+            let PackOptions { src_min, src_max, .. } = self.options;
+            for (name, end) in CLAMPED.into_iter().zip([src_min, src_max]) {
+                if let Some(end) = end {
+                    object.insert(name.into(), end.to_json());
+                }
+            }
             // An array that is packed again has both errors.
             if let Some(of_source) = of_source {
                 object.insert(SOURCE.into(), of_source);
             }
             if let Some(grid) = only {
                 object.insert(GRID.into(), serde_json::to_value(grid)?);
-                let tolerance = AllClose { atol: absolute, rtol: relative };
-                let bound = RecordedBound { tolerance, grid: only };
-                object.insert("note".into(), bound.to_string().into());
+                if src_min.is_none() && src_max.is_none() {
+                    let tolerance = AllClose { atol: absolute, rtol: relative };
+                    let bound = RecordedBound { tolerance, grid: only };
+                    object.insert("note".into(), bound.to_string().into());
+                }
             }
             attributes.insert(PROVENANCE.into(), provenance);
         }
