@@ -220,10 +220,10 @@ impl<'a> Rules<'a> {
                 return copy("no table in --config");
             }
             None if !options.says_how() && !self.bounds.is_empty() => {
-                return match is_named {
-                    true => bail!("{path}: --include names it, and no bound is for it"),
-                    false => copy("no bound is for it"),
-                };
+                if is_named {
+                    bail!("{path}: --include names it, and no bound is for it");
+                }
+                return copy("no bound is for it");
             }
             // Integers need no bound.
             Some(_) | None => {}
