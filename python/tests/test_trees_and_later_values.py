@@ -74,7 +74,7 @@ def test_a_packed_array_that_grows_keeps_the_bound_without_a_grid(tmp_path):
     tenths = (np.arange(2000) % 300 / 10).astype("f4")
     source = zarr.create_array(tmp_path / "in.zarr", shape=2000, chunks=500, dtype="f4")
     source[:] = tenths
-    report = zarr_recast.pack(tmp_path / "in.zarr", max_abs_error=0.01, dry_run=True)
+    report = zarr_recast.pack(tmp_path / "in.zarr", max_abs_error=0.01, grid=True, dry_run=True)
     assert report.grid == {"step": 0.1}
     report = zarr_recast.pack(tmp_path / "in.zarr", tmp_path / "out.zarr", max_abs_error=0.01, grid=False)
     assert report.grid is None
@@ -110,10 +110,12 @@ def test_a_bound_that_leaves_little_of_a_variable_is_a_warning_with_its_name(tmp
     places = (tmp_path / "in.zarr", tmp_path / "out.zarr")
     with pytest.raises(ValueError, match=r"rain: the bound 0.01 of max_abs_error leaves one value"):
         zarr_recast.pack(*places, max_abs_error=0.01)
-    report = zarr_recast.pack(*places, max_abs_error=0.01, allow_constant={"rain": True})
+    report = zarr_recast.pack(*places, max_abs_error=0.01, allow_constant={"rain": True}, grid=False)
     assert set(report.coarse) == {"rain"} and report.packed["t"].coarse is None
     assert report.packed["rain"].coarse["of_range"] > 100
-    report = zarr_recast.pack(tmp_path / "in.zarr", tmp_path / "o.zarr", error_over_range={"t": 1e-3, "rain": 0.2})
+    report = zarr_recast.pack(
+        tmp_path / "in.zarr", tmp_path / "o.zarr", error_over_range={"t": 1e-3, "rain": 0.2}, grid=False
+    )
     assert set(report.coarse) == {"rain"}
 
 

@@ -569,32 +569,6 @@ fn attributes_that_another_migration_has_kept_are_not_lost_by_the_next_one() {
 }
 
 #[test]
-fn an_array_that_readers_of_a_group_in_place_would_no_longer_see_is_refused_by_its_name() {
-    let folder = tempfile::tempdir().unwrap();
-    let input = folder.path().join("in");
-    for members in [
-        json!({"shape": [6], "chunks": [4], "dtype": "<f4", "fill_value": true}),
-        json!({"shape": [-1, 40], "chunks": [4, 4], "dtype": "<f4", "fill_value": 0}),
-    ] {
-        group(&input);
-        create_v2(&input.join("inner/lost"), members);
-        let error = stays(&input);
-        assert!(error.contains("inner/lost would stay Zarr v2"), "{error}");
-        assert!(error.contains("name an OUTPUT"), "{error}");
-        // Without it there is no reason.
-        fs::remove_dir_all(input.join("inner/lost")).unwrap();
-        of_group(&job(&input, None));
-        // Readers of this group see none of Zarr v2 before.
-        create_v2(
-            &input.join("inner/other"),
-            json!({"shape": [-1], "chunks": [4], "dtype": "<f4"}),
-        );
-        of_group(&job(&input, None));
-        fs::remove_dir_all(&input).unwrap();
-    }
-}
-
-#[test]
 fn what_another_migration_has_kept_stays_and_the_error_says_how_to_go_back() {
     let folder = tempfile::tempdir().unwrap();
     group(folder.path());

@@ -166,7 +166,6 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigra
             );
         }
     }
-    refuse_hidden_arrays(nodes).with_context(shown)?;
 
     let planned = while_unchanged(&[&job.input], || {
         tree::each_array(nodes, None, runtime, |node| {
@@ -233,26 +232,6 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigra
         }
     });
     Ok(GroupMigration::new(job, done.collect()))
-}
-
-/// Refuses an array that would stay Zarr v2 in a group that becomes Zarr v3, where readers of the group no longer see it.
-fn refuse_hidden_arrays(nodes: &[Node]) -> Result<()> {
-    let is_v3 = |path: &str| {
-        let group = path.rsplit_once('/').map_or("", |(group, _)| group);
-        nodes.iter().any(|node| *node.path == *group && matches!(node.format, Format::V3))
-    };
-    for node in nodes {
-        if let Format::Inexpressible(reason) = &node.format
-            && !is_v3(&node.path)
-        {
-            bail!(
-                "{} would stay Zarr v2, and readers of the group would no longer see it: {reason}; correct it, name an OUTPUT, or \
-                 move it out of the group",
-                node.path
-            );
-        }
-    }
-    Ok(())
 }
 
 /// The error for a group with nothing to migrate.
