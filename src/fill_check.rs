@@ -148,11 +148,9 @@ fn not_encodable(fill: Scalar, failure: &Failure<'_>) -> Warning {
         Reason::Infinite => {
             format!("{target} has no infinity, and clamp does not apply to infinities")
         }
-        Reason::OutOfRange => format!(
-            "it is out of range for {target} ({} to {})",
-            Scalar::min(*target),
-            Scalar::max(*target)
-        ),
+        Reason::OutOfRange => {
+            format!("it is out of range for {target} ({})", Scalar::range(*target))
+        }
         _ => format!("a result leaves the range of {target}"),
     };
     let way_out = if part.is_cast() {

@@ -219,10 +219,9 @@ pub(crate) fn read(element_type: ElementType, node: &Node<'_>) -> Result<Scalar,
 fn number(element_type: ElementType, text: &str) -> Result<Scalar, String> {
     let out_of_range = || {
         format!(
-            "{} is out of range for {element_type} ({} to {})",
+            "{} is out of range for {element_type} ({})",
             shortened(text),
-            Scalar::min(element_type),
-            Scalar::max(element_type)
+            Scalar::range(element_type)
         )
     };
     if !element_type.is_integer() {

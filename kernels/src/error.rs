@@ -100,7 +100,7 @@ impl core::fmt::Display for CastError {
         if *step > 0 && input != value {
             write!(f, " (by then {} {value})", value.element_type())?;
         }
-        let range = Range(*target);
+        let range = Scalar::range(*target);
         let way_out = match reason {
             Reason::Nan => {
                 write!(f, " has no counterpart in {target}")?;
@@ -131,20 +131,6 @@ impl core::fmt::Display for CastError {
 }
 
 impl core::error::Error for CastError {}
-
-/// The least and the greatest finite value of a type, as errors name them: `-65504 to 65504`.
-pub(crate) struct Range(pub(crate) ElementType);
-
-impl core::fmt::Display for Range {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let (min, max) = (Scalar::min(self.0), Scalar::max(self.0));
-        match self.0 {
-            // The shortest decimals that read back to the ends of float16 are ±65500.0.
-            ElementType::Float16 => write!(f, "{} to {}", min.to_f64(), max.to_f64()),
-            _ => write!(f, "{min} to {max}"),
-        }
-    }
-}
 
 /// A run failed.
 #[derive(Clone, Debug, PartialEq, Error)]

@@ -8,7 +8,6 @@ use core::str::FromStr;
 
 use half::{bf16, f16};
 
-use crate::error::Range;
 use crate::exact::{Exact, Integer};
 use crate::float_environment::in_default_environment;
 use crate::reference;
@@ -83,7 +82,7 @@ impl Scalar {
             Self::read(element_type, text)
         });
         read.ok_or_else(|| {
-            let range = Range(element_type);
+            let range = Self::range(element_type);
             let number = if element_type.is_integer() { "a whole number" } else { "a number" };
             ParseError::new(text, format!("{number} from {range}, as {element_type} needs"))
         })
@@ -157,6 +156,23 @@ impl Scalar {
     #[must_use]
     pub const fn min(element_type: ElementType) -> Self {
         Self { element_type, bits: element_type.min_bits() }
+    }
+
+    /// The least and the greatest finite value of a type, as errors name them.
+    ///
+    /// ```
+    /// use recast_kernels::{ElementType, Scalar};
+    /// assert_eq!(Scalar::range(ElementType::Int8).to_string(), "-128 to 127");
+    /// // The shortest decimal that reads back to this end is 65500.0.
+    /// assert_eq!(Scalar::range(ElementType::Float16).to_string(), "-65504 to 65504");
+    /// ```
+    #[must_use]
+    pub fn range(element_type: ElementType) -> impl fmt::Display {
+        let (min, max) = (Self::min(element_type), Self::max(element_type));
+        fmt::from_fn(move |f| match element_type {
+            ElementType::Float16 => write!(f, "{} to {}", min.to_f64(), max.to_f64()),
+            _ => write!(f, "{min} to {max}"),
+        })
     }
 
     /// The canonical NaN of a type that has one.

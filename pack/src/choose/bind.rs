@@ -35,10 +35,9 @@ impl Chooser<'_> {
                 }
                 (Err(_), OutOfRange::Wrap) if may_leave => wraps = true,
                 (Err(_), mode) => bail!(
-                    "{value} becomes {scaled}, out of range for {target} ({} to {}); use a wider \
+                    "{value} becomes {scaled}, out of range for {target} ({}); use a wider \
                      --data-type, another --scale or --offset, or {}",
-                    Scalar::min(target),
-                    Scalar::max(target),
+                    Scalar::range(target),
                     if mode == OutOfRange::Error {
                         "--out-of-range clamp"
                     } else {

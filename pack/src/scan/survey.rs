@@ -288,9 +288,8 @@ impl Survey {
             let element_type = self.element_type;
             self.limit(number, inward, OutOfRange::Error).with_context(|| {
                 format!(
-                    "--range: {number} is outside {element_type} ({} to {}), the type of the values",
-                    Scalar::min(element_type),
-                    Scalar::max(element_type)
+                    "--range: {number} is outside {element_type} ({}), the type of the values",
+                    Scalar::range(element_type)
                 )
             })
         };
