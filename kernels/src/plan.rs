@@ -395,12 +395,9 @@ impl Plan {
     /// The first element that cannot be converted, or elements of another type than the plan's
     /// ([`RunError::SliceType`]).
     pub fn run_slice<S: Element, T: Element>(&self, input: &[S]) -> Result<Vec<T>, RunError> {
-        self.check_types(S::TYPE, T::TYPE)?;
         let mut output = Vec::with_capacity(input.len());
-        let spare = &mut output.spare_capacity_mut()[..input.len()];
-        self.run_uninit(bytemuck::cast_slice(input), stages::uninit_bytes::<T>(spare))?;
-        // SAFETY: there is capacity for `input.len()` elements, and `run_uninit` has initialised all of their bytes,
-        // which are values of `T` whatever they are.
+        self.run_slice_uninit(input, &mut output.spare_capacity_mut()[..input.len()])?;
+        // SAFETY: there is capacity for `input.len()` elements, and `run_slice_uninit` has initialised them.
         unsafe { output.set_len(input.len()) };
         Ok(output)
     }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::metadata::document::{GRID, PROVENANCE};
-use crate::options::AllClose;
+use crate::options::{AllClose, PackOptions};
 use crate::scan::lattice::Lattice;
 
 /// Members of the attribute: bounds, and the attribute of an array that was packed before.
@@ -32,6 +32,16 @@ pub struct RecordedBound {
 }
 
 impl RecordedBound {
+    /// The bound that a packing keeps for all elements; none if some of them are clamped first.
+    pub(crate) fn new(
+        options: &PackOptions,
+        tolerance: AllClose,
+        grid: Option<Lattice>,
+    ) -> Option<Self> {
+        let PackOptions { src_min, src_max, .. } = options;
+        (src_min.is_none() && src_max.is_none()).then_some(Self { tolerance, grid })
+    }
+
     /// The bound that an array with these attributes keeps against an original with others. If it was packed several
     /// times, the errors add up.
     pub(crate) fn of(

@@ -170,9 +170,8 @@ impl<'a> PackContext<'a> {
             }
             if let Some(grid) = only {
                 object.insert(GRID.into(), serde_json::to_value(grid)?);
-                if src_min.is_none() && src_max.is_none() {
-                    let tolerance = AllClose { atol: absolute, rtol: relative };
-                    let bound = RecordedBound { tolerance, grid: only };
+                let tolerance = AllClose { atol: absolute, rtol: relative };
+                if let Some(bound) = RecordedBound::new(self.options, tolerance, only) {
                     object.insert("note".into(), bound.to_string().into());
                 }
             }

@@ -260,14 +260,12 @@ fn infinities_with_codes(context: &PackContext<'_>) -> u64 {
     survey.markers.values().iter().filter(is_one).map(|&value| survey.count(value)).sum()
 }
 
-/// The bound that is asked for, if there is one for all elements: not if some are clamped first.
+/// The bound that is asked for, if there is one for all elements.
 fn bound(options: &PackOptions, grid: Option<Lattice>) -> Option<String> {
     let PackOptions { max_abs_error, max_rel_error, .. } = *options;
-    max_abs_error
-        .or(max_rel_error)
-        .filter(|_| options.src_min.is_none() && options.src_max.is_none())?;
+    max_abs_error.or(max_rel_error)?;
     let (atol, rtol) = (max_abs_error.unwrap_or(0.0), max_rel_error.unwrap_or(0.0));
-    Some(RecordedBound { tolerance: AllClose { atol, rtol }, grid }.to_string())
+    RecordedBound::new(options, AllClose { atol, rtol }, grid).map(|bound| bound.to_string())
 }
 
 impl PackReport {
