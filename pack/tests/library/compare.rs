@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::common::{
     Sample, Trial, bytes, comparison, kelvin, little_endian, one_thread, text, told, waves, within,
 };
+use recast_kernels::Scalar;
 use recast_pack::storage::storage_adapter::performance_metrics::PerformanceMetricsStorageAdapter;
 use recast_pack::{CompareJob, CompareReport, Mount, PackOptions};
 use serde_json::{Value, json};
@@ -177,13 +178,12 @@ fn chunks_that_are_not_stored_count_as_those_that_are() {
     }
 }
 
-/// float64 has no number between 2^53 and 2^53 + 2, so such a difference would be 0.
+/// float64 has no number between 2^53 and 2^53 + 2, so such a difference would be 0; and none just below 2^63 and 2^64.
 #[test]
 fn integers_that_float64_does_not_have_are_not_compared_with_floats() {
-    let odd = (1_i64 << 53) + 1;
-    for (integers, is_exact) in [([odd, 5, 7], false), ([odd - 1, 5, 7], true), ([0, 1, 5], true)] {
+    fn check<T: Copy + Into<Scalar>>(integers: [T; 3], is_exact: bool) {
         let trial = Trial::new(&integers, 2, json!({}));
-        let floats = integers.map(|integer| integer as f64);
+        let floats = integers.map(|integer| integer.into().to_f64());
         Sample::new("float64", &[3], &[3], json!(0.0)).write(&trial.output(), &bytes(&floats));
         let [a, b] = [trial.input(), trial.output()];
         for (a, b) in [(&a, &b), (&b, &a)] {
@@ -191,9 +191,19 @@ fn integers_that_float64_does_not_have_are_not_compared_with_floats() {
             if is_exact {
                 assert_eq!(compared.unwrap().failure(), None);
             } else {
-                let error = compared.unwrap_err();
-                assert!(error.contains("element [0] (chunk [0]) is 9007199254740993"), "{error}");
+                let (error, first) = (compared.unwrap_err(), integers[0].into());
+                assert!(error.contains(&format!("element [0] (chunk [0]) is {first}")), "{error}");
             }
         }
+    }
+    let odd = (1_i64 << 53) + 1;
+    check([odd - 1, 5, 7], true);
+    check([0_i64, 1, 5], true);
+    check([i64::MIN, 1, 5], true);
+    for integer in [odd, i64::MAX, i64::MAX - 1] {
+        check([integer, 5, 7], false);
+    }
+    for integer in [u64::MAX, u64::MAX - 1] {
+        check([integer, 5, 7], false);
     }
 }

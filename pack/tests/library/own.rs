@@ -289,7 +289,10 @@ fn recorded_bounds_add_up_and_their_absence_means_equality() {
     let compared = compare(&output, &input);
     assert!(compared.recorded.is_none());
     let failure = compared.failure().unwrap();
-    assert!(failure.contains("0 (no attribute recast of it records a bound"), "{failure}");
+    assert!(
+        failure.contains("0 (no attribute recast of it records a bound against A"),
+        "{failure}"
+    );
     assert_eq!(compare(&input, &input).failure(), None);
 }
 

@@ -219,7 +219,8 @@ impl CompareReport {
         let allowed = match &self.recorded {
             Some(recorded) => format!("the attribute recast of it allows ({recorded})"),
             None if self.looked_for_bound => {
-                "0 (no attribute recast of it records a bound; --atol gives one)".to_owned()
+                "0 (no attribute recast of it records a bound against A; --atol gives one)"
+                    .to_owned()
             }
             None => format!("--atol {atol:?} --rtol {rtol:?} allow"),
         };
@@ -277,7 +278,8 @@ impl<'a> Side<'a> {
         if !is_wide(own) || common != ElementType::Float64 {
             return Ok(converted);
         }
-        let back = Cast::new(own).out_of_range(OutOfRange::Clamp);
+        // What is clamped would come back as the greatest integer, which float64 does not have.
+        let back = Cast::new(own).out_of_range(OutOfRange::Wrap);
         let mut again = vec![0; elements.len()];
         Plan::builder(common).cast(back).build()?.run(&converted, &mut again)?;
         let mut pairs = elements.chunks_exact(own.size()).zip(again.chunks_exact(own.size()));

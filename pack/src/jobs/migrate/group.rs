@@ -202,15 +202,8 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigra
         }
     }
     let has_new = planned.values().any(|(_, one)| matches!(one, Task::Migrate(_)));
-    let mut is_finished = false;
-    for node in nodes.iter().filter(|node| matches!(node.format, Format::V3)) {
-        let kept = in_place::finish(&node.path.inside(&root)?).with_context(shown)?;
-        is_finished |= !kept.is_empty();
-    }
-    if nodes.iter().all(Node::is_v3) && !has_new {
-        if !is_finished {
-            return Err(nothing(job, planned.len()));
-        }
+    let is_migrated = nodes.iter().all(Node::is_v3) && !has_new;
+    if is_migrated {
         documents.clear();
     }
     let folder = |(node, document): &(&Node, Map<String, Value>)| {
@@ -218,6 +211,15 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigra
     };
     let folders = documents.iter().map(folder).collect::<Result<Vec<_>>>()?;
     let kept = in_place::replace(&folders).with_context(shown)?;
+    // What a killed run has not yet removed: readers of the group may have needed it until now.
+    let mut is_finished = false;
+    for node in nodes.iter().filter(|node| matches!(node.format, Format::V3)) {
+        let kept = in_place::finish(&node.path.inside(&root)?).with_context(shown)?;
+        is_finished |= !kept.is_empty();
+    }
+    if is_migrated && !is_finished {
+        return Err(nothing(job, planned.len()));
+    }
 
     let mut kept: BTreeMap<&str, Vec<String>> =
         documents.iter().map(|(node, _)| &*node.path).zip(kept).collect();

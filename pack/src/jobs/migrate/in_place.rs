@@ -155,10 +155,11 @@ pub(super) fn replace(folders: &[(PathBuf, String)]) -> Result<Vec<Vec<String>>>
     Ok(numbers.iter().map(kept).collect())
 }
 
-/// Each step is done in all folders before the next one begins.
+/// Each step is done in all folders before the next one begins. New documents are written from the last folder to the first, a
+/// group's own: until then readers of the group see the old ones of all that is in it, which are removed at the end.
 fn all(replacements: &mut [Replacement<'_>]) -> Result<()> {
     let files = replacements.iter().map(Replacement::prepare).collect::<Result<Vec<_>>>()?;
-    for (replacement, file) in replacements.iter_mut().zip(files) {
+    for (replacement, file) in replacements.iter_mut().zip(files).rev() {
         let shown = replacement.folder.join(ZARR_JSON);
         file.persist(&shown).with_context(|| format!("writing {}", shown.display()))?;
         replacement.is_written = true;
