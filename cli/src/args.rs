@@ -386,6 +386,9 @@ pub(crate) struct Common {
     /// Refuses INPUT if a link in it leads out of it. Otherwise such links are followed, and the report names them.
     #[arg(long)]
     pub(crate) no_outside_links: bool,
+    /// Adds OUTPUT to a group that INPUT is in. Otherwise that is refused: readers of the group may lack the codecs.
+    #[arg(long)]
+    pub(crate) into_group: bool,
     #[command(flatten)]
     pub(crate) resources: Resources,
 }
@@ -393,8 +396,8 @@ pub(crate) struct Common {
 impl Common {
     /// How the job runs.
     pub(crate) fn runtime(&self, show: Show) -> Result<Runtime> {
-        let Self { sync, no_outside_links, .. } = *self;
-        Ok(Runtime { sync, no_outside_links, ..self.resources.runtime(show)? })
+        let Self { sync, no_outside_links, into_group, .. } = *self;
+        Ok(Runtime { sync, no_outside_links, into_group, ..self.resources.runtime(show)? })
     }
 }
 

@@ -15,6 +15,7 @@ use crate::text::bytes;
 /// How any job runs. `Runtime::default()` uses every processor, does not limit memory and reports no
 /// progress.
 #[derive(Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a promise of its own")]
 pub struct Runtime {
     /// Threads to work with; one for each processor if `None`.
     pub threads: Option<u16>,
@@ -24,6 +25,8 @@ pub struct Runtime {
     pub accept_fill_value: bool,
     /// Refuses an input if a link in it leads out of it; else the reports of jobs that write name such links.
     pub no_outside_links: bool,
+    /// Adds an output to a group that the input is in; else that is an error.
+    pub into_group: bool,
     /// Waits until a disk has an output before the output replaces anything, so that no power cut loses both.
     pub sync: bool,
     /// Gets the progress of a job.
@@ -67,6 +70,7 @@ impl fmt::Debug for Runtime {
             .field("max_memory", &self.max_memory)
             .field("accept_fill_value", &self.accept_fill_value)
             .field("no_outside_links", &self.no_outside_links)
+            .field("into_group", &self.into_group)
             .field("sync", &self.sync)
             .finish_non_exhaustive()
     }

@@ -52,6 +52,7 @@ struct Pack {
     threads: Option<u16>,
     max_memory: Option<u64>,
     no_outside_links: bool,
+    into_group: bool,
 }
 
 /// Run a job given as JSON, over paths, URLs and mounted stores; returns its report as JSON. `progress` is called with the
@@ -114,8 +115,8 @@ fn run(request: &Request, interrupt: Arc<AtomicBool>, progress: Arc<Seen>) -> Re
     let runtime = Runtime { interrupt, progress: Some(progress), ..Runtime::default() };
     match request {
         Request::Pack(pack) => {
-            let Pack { threads, max_memory, no_outside_links, .. } = **pack;
-            pack.run(&Runtime { threads, max_memory, no_outside_links, ..runtime })
+            let Pack { threads, max_memory, no_outside_links, into_group, .. } = **pack;
+            pack.run(&Runtime { threads, max_memory, no_outside_links, into_group, ..runtime })
         }
         Request::Compare { a, b, tolerance, recorded, threads } => {
             let tolerance = tolerance.map(|[atol, rtol]| AllClose { atol, rtol });

@@ -338,3 +338,16 @@ def test_stores_of_fsspec_and_obstore(source, tmp_path):
             zarr_recast.pack(source, target, max_abs_error=BOUND)
         zarr_recast.pack(source, target, max_abs_error=0.5, overwrite=True)
         assert not zarr_recast.verify(source, target, atol=BOUND).passed
+
+
+def test_a_group_of_the_source_gets_nothing_unless_asked(source, tmp_path):
+    filled(LocalStore(tmp_path / "in"))
+    array = zarr.open_array(source, path="t", mode="r")
+    for origin, target in [
+        (tmp_path / "in/t", tmp_path / "in/packed"),
+        (array, StorePath(source, "packed")),
+    ]:
+        with pytest.raises(ValueError, match="lies in the group .*into_group"):
+            zarr_recast.pack(origin, target, max_abs_error=BOUND)
+        zarr_recast.pack(origin, target, max_abs_error=BOUND, into_group=True)
+        assert zarr_recast.verify(origin, target, atol=BOUND).passed

@@ -177,3 +177,40 @@ fn what_cannot_be_suggested_is_said_in_one_line() {
     assert_eq!(run.status.code(), Some(1));
     assert!(run.stderr.contains("nothing to suggest for 1 of 2 arrays: a ("), "{}", run.stderr);
 }
+
+/// The output of the suggested command is in no group of the input, whatever the words of the path.
+#[test]
+fn suggested_outputs_lie_beside_the_outermost_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let group = root.join("raw.zarr");
+    for path in ["", "deep"] {
+        fs::create_dir_all(group.join(path)).unwrap();
+        create_group(&group.join(path));
+    }
+    let values = bytes(&kelvin(500));
+    for path in ["u10", "deep/t2m"] {
+        Sample::new("float32", &[500], &[500], json!("NaN")).write(&group.join(path), &values);
+    }
+    let beside = |name: &str| path(&root.join(name));
+    for (from, input, output) in [
+        (&root, "raw.zarr/u10", "u10_packed.zarr".to_owned()),
+        (&root, "./raw.zarr/deep/t2m/", "./t2m_packed.zarr".to_owned()),
+        (&root, "raw.zarr", "raw_packed.zarr".to_owned()),
+        (&root, "raw.zarr/deep", "deep_packed.zarr".to_owned()),
+        (&group, "u10", beside("u10_packed.zarr")),
+        (&group, ".", beside("raw_packed.zarr")),
+        (&group, "../raw.zarr/u10", "../u10_packed.zarr".to_owned()),
+        (&group.join("deep"), "../u10", beside("u10_packed.zarr")),
+    ] {
+        let text = recast(&["suggest", input]).inside(from).prints();
+        let packs = |line: &&str| line.trim_start().starts_with("recast pack");
+        let line = text.lines().find(packs).unwrap();
+        assert_eq!(line.split_whitespace().nth(3), Some(output.as_str()), "{input}: {line}");
+    }
+    let input = path(&group.join("u10"));
+    let command = ["pack", &input, &path(&group.join("packed")), "-e", "0.1"];
+    let error = recast(&command).fails(1);
+    assert!(error.contains("--into-group") && error.contains(&path(&group)), "{error}");
+    recast(&[&command[..], &["--into-group"]].concat()).succeeds();
+}

@@ -10,7 +10,8 @@ use anyhow::{Context, bail};
 
 use super::links::OutsideLinks;
 use super::location::{
-    EXISTS, Kind, OUTSIDE, archive, folder_of, kind, refuse_outdated_copy, refuse_overlap, url,
+    EXISTS, Kind, OUTSIDE, archive, folder_of, kind, refuse_into_group, refuse_outdated_copy,
+    refuse_overlap, url,
 };
 use super::staging::{self, ASIDE, Staged};
 use super::upload::Upload;
@@ -46,12 +47,12 @@ impl Destination {
     ) -> Result<Self> {
         let checked = match url(output) {
             Some(url) => Self::remote(input, url, overwrite, runtime),
-            None => Self::directory(input, output, overwrite, runtime.sync),
+            None => Self::directory(input, output, overwrite, runtime),
         };
         checked.with_context(|| output.display().to_string())
     }
 
-    fn directory(input: &Path, output: &Path, overwrite: bool, sync: bool) -> Result<Self> {
+    fn directory(input: &Path, output: &Path, overwrite: bool, runtime: &Runtime) -> Result<Self> {
         let is_zip = output.extension().is_some_and(|extension| extension == "zip");
         if is_zip || archive(output).is_some() {
             bail!("zip files can only be read; write to a directory");
@@ -60,8 +61,9 @@ impl Destination {
         // A zip file lies in the directories that its path begins with.
         let file = archive(input).map(|(archive, _)| archive);
         let output = place.canonicalize().unwrap_or_else(|_| place.clone());
-        if let Ok(input) = file.as_deref().unwrap_or(input).canonicalize() {
-            refuse_overlap(&input, &output)?;
+        let input_place = file.as_deref().unwrap_or(input).canonicalize().ok();
+        if let Some(input) = &input_place {
+            refuse_overlap(input, &output)?;
         }
         let outside_links = OutsideLinks::of(input, |target| {
             refuse_overlap(target, &output)
@@ -72,9 +74,11 @@ impl Destination {
                 bail!(EXISTS);
             }
             refuse_other(&place, kind(input))?;
+        } else if let Some(input) = input_place.filter(|_| !runtime.into_group) {
+            refuse_into_group(&input, &place)?;
         }
         refuse_outdated_copy(&place, OUTSIDE)?;
-        let target = Target::Directory { overwrite, sync };
+        let target = Target::Directory { overwrite, sync: runtime.sync };
         let destination = Self { place, target, outside_links };
         // A folder that cannot be written to is an error before all of INPUT is read.
         destination.stage()?;

@@ -501,6 +501,24 @@ pub(crate) fn refuse_outdated_copy(place: &Path, way_out: &str) -> Result<()> {
     Ok(())
 }
 
+/// Refuses to add a node to a group that the input is in, whose readers may lack the codecs of the node.
+pub(crate) fn refuse_into_group(input: &Path, place: &Path) -> Result<()> {
+    let holds_input = |above: &Path| input.starts_with(above);
+    let Some(group) = outermost_group(place, holds_input) else { return Ok(()) };
+    bail!(
+        "lies in the group {}, which INPUT is in, and readers of that group may lack the codecs; name a place outside it, \
+         or accept that with --into-group",
+        group.display()
+    );
+}
+
+/// The outermost group that a place is in, among the folders above it for which `is_asked` holds.
+pub(crate) fn outermost_group(place: &Path, is_asked: impl Fn(&Path) -> bool) -> Option<&Path> {
+    let is_url = url(place).is_some();
+    let above = place.ancestors().skip(1).take_while(|above| !is_url || url(above).is_some());
+    above.filter(|above| is_asked(above) && kind(above) == Kind::Group).last()
+}
+
 /// Refuses to give Zarr v3 to an older node in a folder that is an older group: readers see nodes of the group's own version
 /// only.
 pub(crate) fn refuse_hidden(place: &Path, way_out: &str) -> Result<()> {

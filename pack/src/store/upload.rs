@@ -9,7 +9,8 @@ use anyhow::{Context, anyhow, bail};
 use zarrs::storage::WritableStorageTraits;
 
 use super::location::{
-    EXISTS, Kind, Location, OUTSIDE, kind, refuse_outdated_copy, refuse_overlap, url,
+    EXISTS, Kind, Location, OUTSIDE, kind, refuse_into_group, refuse_outdated_copy, refuse_overlap,
+    url,
 };
 use super::mount::{Visibility, mounted};
 use super::names::{DOCUMENTS, UNFINISHED, ZARR_JSON};
@@ -53,7 +54,10 @@ impl Upload {
             refuse_overlap(input, Path::new(place))?;
         }
         let upload = Self { location, writable, visibility, overwrite, runtime: runtime.clone() };
-        upload.refuse_present(|| kind(input))?;
+        let replaces = upload.refuse_present(|| kind(input))?;
+        if !replaces && !runtime.into_group && url(input).is_some() {
+            refuse_into_group(input, Path::new(place))?;
+        }
         refuse_outdated_copy(Path::new(place), OUTSIDE)?;
         Ok(upload)
     }

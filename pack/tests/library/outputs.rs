@@ -7,7 +7,7 @@ use crate::common::{
     Trial, contents, create_group, create_v2, kelvin, names, one_thread, open, told, weather,
     within,
 };
-use recast_pack::{DryRun, GroupJob, Job, MigrateJob, PackJob, UnpackGroupJob, UnpackJob};
+use recast_pack::{DryRun, GroupJob, Job, MigrateJob, PackJob, Runtime, UnpackGroupJob, UnpackJob};
 use serde_json::json;
 
 #[test]
@@ -209,4 +209,43 @@ fn an_output_is_refused_that_would_harm_what_links_in_the_input_lead_to() {
         }
         assert_eq!(contents(trial.path()), before);
     }
+}
+
+/// Readers of a group may lack the codecs of an array that appears in it.
+#[test]
+fn an_output_in_a_group_that_the_input_is_in_has_to_be_asked_for() {
+    let trial = Trial::empty();
+    let group = trial.place("raw.zarr");
+    weather(&group.join("deep"));
+    create_group(&group);
+    let [input, beside] = ["deep/t2m", "packed"].map(|name| group.join(name));
+    let asked = || Runtime { into_group: true, ..one_thread() };
+    let into = |place: &Path, runtime: &Runtime| {
+        told(PackJob::new(&input, place, within(0.1)).run(runtime)).map(|_| ())
+    };
+    for place in [&beside, &group.join("deep/packed"), &group.join("deep/deep/packed")] {
+        let before = contents(trial.path());
+        let error = into(place, &one_thread()).unwrap_err();
+        let named =
+            format!("the group {}, which INPUT is in", group.canonicalize().unwrap().display());
+        assert!(error.contains(&named) && error.contains("--into-group"), "{error}");
+        assert!(error.contains("outside it"), "{error}");
+        assert!(contents(trial.path()) == before, "{error}");
+        into(place, &asked()).unwrap();
+    }
+    let migration = told(MigrateJob::new(&input, Some(group.join("moved"))).run(&one_thread()));
+    assert!(migration.map(|_| ()).unwrap_err().contains("--into-group"));
+    let plain = told(UnpackJob::new(&beside, group.join("plain")).run(&one_thread()));
+    assert!(plain.map(|_| ()).unwrap_err().contains("--into-group"));
+    let deep = GroupJob::new(group.join("deep"), group.join("all"), within(0.1));
+    assert!(told(deep.run(&one_thread())).map(|_| ()).unwrap_err().contains("--into-group"));
+
+    // What is replaced was in the group before.
+    let job = PackJob { overwrite: true, ..PackJob::new(&input, &beside, within(0.1)) };
+    told(job.run(&one_thread())).unwrap();
+    let other = trial.place("other.zarr");
+    fs::create_dir(&other).unwrap();
+    create_group(&other);
+    into(&other.join("packed"), &one_thread()).unwrap();
+    into(&trial.place("packed"), &one_thread()).unwrap();
 }

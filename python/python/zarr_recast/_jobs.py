@@ -187,6 +187,7 @@ _SETTINGS = {
     "threads",
     "max_memory",
     "no_outside_links",
+    "into_group",
     "progress",
 }
 
@@ -233,6 +234,7 @@ def pack(
     threads: int | None = None,
     max_memory: int | None = None,
     no_outside_links: bool = False,
+    into_group: bool = False,
     progress: bool | Show = False,
 ) -> PackReport | FromCfReport | GroupReport:
     """Pack a stored Zarr array or group, as the command ``recast pack`` does.
@@ -301,6 +303,9 @@ def pack(
         Bytes that the chunks being processed may take.
     no_outside_links : bool
         Whether to refuse a source with a link that leads out of it. Otherwise the details of the report name such links.
+    into_group : bool
+        Whether to add ``target`` to a group that ``source`` is in. Otherwise that is an error: readers of the group may
+        lack the codecs.
     progress : bool or callable
         Whether to show a bar of tqdm; or a function that gets the name of a pass, the units that are done, and their number.
 
@@ -328,6 +333,7 @@ def pack(
         "threads": _threads(threads),
         "max_memory": max_memory,
         "no_outside_links": no_outside_links,
+        "into_group": into_group,
     }
     with Job() as job:
         request["target"] = "" if target is None else job.target(target)

@@ -56,6 +56,12 @@ impl Recast {
         self
     }
 
+    /// Runs it in this folder.
+    pub(crate) fn inside(mut self, folder: &Path) -> Self {
+        self.command.current_dir(folder);
+        self
+    }
+
     /// Gives it these bytes on standard input.
     pub(crate) fn stdin(self, bytes: &[u8]) -> Self {
         Self { stdin: bytes.to_vec(), ..self }

@@ -1,5 +1,6 @@
 //! Suggests a bound for one array.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail};
@@ -15,6 +16,7 @@ use crate::options::{Compressor, PackOptions};
 use crate::runtime::{Runtime, Workers};
 use crate::scan::missing::{Markers, advice_on_suspects, customary_markers};
 use crate::scan::surveyor::survey;
+use crate::store::location::{archive, folder_of, outermost_group, url};
 use crate::suggest::known::look;
 use crate::suggest::sample::{Layout, Sample, without_chunks};
 use crate::text::{as_shown, measured, scalar_text};
@@ -336,7 +338,7 @@ impl Tried<'_> {
     fn arguments(&self, more: &[&str]) -> Vec<String> {
         let PackOptions { compressor, missing, infinity, readers, .. } = self.options;
         let input = argument(self.sample.source.path());
-        let output = packed_beside(&input);
+        let output = packed_beside(self.sample.source.path());
         let mut arguments = vec!["pack".to_owned(), input, output];
         arguments.extend(more.iter().map(|&one| one.to_owned()));
         if *compressor != Compressor::default() {
@@ -363,15 +365,39 @@ pub(super) fn argument(path: &Path) -> String {
     if shown.starts_with('-') { format!("./{shown}") } else { shown }
 }
 
-/// The name of a packed array or group next to its input.
-pub(super) fn packed_beside(input: &str) -> String {
-    let name = input.trim_end_matches('/');
-    let name = name.split_once('?').map_or(name, |(name, _)| name);
-    // What is behind a URL or in a zip file is packed in the present folder.
-    let is_elsewhere = name.contains("://") || name.contains(".zip");
-    let name = if is_elsewhere { name.rsplit('/').next().unwrap_or(name) } else { name };
-    let name = name.strip_suffix(".zarr").or_else(|| name.strip_suffix(".zip")).unwrap_or(name);
-    argument(Path::new(&format!("{name}_packed.zarr")))
+/// The place of a packed array or group, as an argument: next to its input, but in no group that the input is in. What is behind
+/// a URL or in a zip file is packed in the present folder.
+pub(super) fn packed_beside(input: &Path) -> String {
+    let name = match url(input) {
+        Some(url) => url.split(['?', '#']).next().map(Path::new),
+        None => Some(input),
+    };
+    let name = name.and_then(Path::file_name).map(OsStr::to_owned);
+    // Of `.` and `..`, the name of the folder.
+    let name = name.or_else(|| Some(input.canonicalize().ok()?.file_name()?.to_owned()));
+    let name = name.unwrap_or_default().to_string_lossy().into_owned();
+    let stem = name.strip_suffix(".zarr").or_else(|| name.strip_suffix(".zip"));
+    let name = stem.unwrap_or(&name);
+    let is_elsewhere = url(input).is_some() || archive(input).is_some();
+    let folder = if is_elsewhere { PathBuf::new() } else { folder_outside_groups(input) };
+    argument(&folder.join(format!("{name}_packed.zarr")))
+}
+
+/// The folder of a path or, if the path is in groups, that of the outermost.
+fn folder_outside_groups(input: &Path) -> PathBuf {
+    let folder = input.parent().unwrap_or(input);
+    let outside = folder_of(input).canonicalize().ok().and_then(|real| {
+        let place = real.join("input");
+        let outside = outermost_group(&place, |_| true)?.parent()?;
+        let levels = real.strip_prefix(outside).ok()?.components().count();
+        // The user's own words, if they lead there.
+        let words = folder.ancestors().nth(levels).filter(|words| {
+            let place = words.join("input");
+            folder_of(&place).canonicalize().is_ok_and(|place| place == outside)
+        });
+        Some(words.unwrap_or(outside).to_owned())
+    });
+    outside.unwrap_or_else(|| folder.to_owned())
 }
 
 #[cfg(test)]
@@ -386,7 +412,7 @@ mod tests {
             ("https://host/-a.zarr?k=1", "https://host/-a.zarr?…", "./-a_packed.zarr"),
         ] {
             assert_eq!(argument(Path::new(path)), input);
-            assert_eq!(packed_beside(input), output);
+            assert_eq!(packed_beside(Path::new(path)), output);
         }
     }
 }

@@ -108,7 +108,7 @@ impl SuggestJob {
             arguments: arguments.iter().map(|&one| one.to_owned()).collect(),
             reason: reason.to_owned(),
         };
-        let packed = packed_beside(&input);
+        let packed = packed_beside(&self.input);
         let pack = suggestion(
             &["pack", &input, &packed, "--config", &config],
             "packs the group by that file",
