@@ -1,7 +1,6 @@
 //! The bound that the attribute `recast` records.
 
 use std::fmt;
-use std::iter::successors;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -10,16 +9,13 @@ use crate::metadata::document::{GRID, PROVENANCE};
 use crate::options::{AllClose, PackOptions};
 use crate::scan::lattice::Lattice;
 
-/// Members of the attribute: bounds, and the attribute of an array that was packed before.
+/// Members of the attribute: bounds, and the attributes of earlier packings, the last one first.
 pub(crate) const ABSOLUTE: &str = "max_abs_error";
 pub(crate) const RELATIVE: &str = "max_rel_error";
 pub(crate) const SOURCE: &str = "source";
 
 /// Members of the attribute: the ends to which elements were clamped before they were packed.
 pub(crate) const CLAMPED: [&str; 2] = ["src_min", "src_max"];
-
-/// An array can have been packed this many times.
-const MOST_TIMES: usize = 64;
 
 /// The bound that an array keeps, as its attribute `recast` records it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -49,10 +45,17 @@ impl RecordedBound {
         original: &Map<String, Value>,
     ) -> Option<Self> {
         let packed = attributes.get(PROVENANCE)?;
-        let original = original.get(PROVENANCE);
-        let times = successors(Some(packed), |last| last.get(SOURCE)).take(MOST_TIMES);
+        let all = packings(packed);
+        let of_original = original.get(PROVENANCE).map(packings).unwrap_or_default();
+        let new =
+            all.len().checked_sub(of_original.len()).and_then(|new| all.split_at_checked(new));
+        let is_same = |earlier: &[&Value]| {
+            earlier.iter().zip(&of_original).all(|(one, other)| is_same_packing(one, other))
+        };
+        let new =
+            new.filter(|(_, earlier)| is_same(earlier)).map_or(all.as_slice(), |(new, _)| new);
         let mut bound: Option<AllClose> = None;
-        for time in times.take_while(|&time| Some(time) != original) {
+        for time in new {
             let before = tolerance(time)?;
             let AllClose { atol, rtol } = bound.unwrap_or(AllClose { atol: 0.0, rtol: 0.0 });
             bound = Some(AllClose {
@@ -64,6 +67,44 @@ impl RecordedBound {
         // Errors of several packings may add up to infinity.
         let bound = bound.filter(|bound| bound.atol.is_finite() && bound.rtol.is_finite());
         Some(Self { tolerance: bound?, grid })
+    }
+}
+
+/// The attributes of all packings of an array, the last one first. Those of an array that was packed several times are a
+/// list in the last one; up to version 0.1.0, each was in the next.
+fn packings(last: &Value) -> Vec<&Value> {
+    let mut all = Vec::new();
+    let mut next = Some(last);
+    while let Some(one) = next {
+        all.push(one);
+        next = match one.get(SOURCE) {
+            Some(Value::Array(earlier)) => {
+                all.extend(earlier);
+                None
+            }
+            earlier => earlier,
+        };
+    }
+    all
+}
+
+/// What an array records of earlier packings, if its original had this attribute.
+pub(crate) fn earlier_packings(of_original: &Value) -> Value {
+    let mut all: Vec<Value> = packings(of_original).into_iter().cloned().collect();
+    for one in all.iter_mut().filter_map(Value::as_object_mut) {
+        one.remove(SOURCE);
+    }
+    all.into()
+}
+
+/// Whether two attributes are those of one packing, whatever came before it.
+fn is_same_packing(one: &Value, other: &Value) -> bool {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            let is_own = |(name, _): &(&String, &Value)| *name != SOURCE;
+            one.iter().filter(is_own).eq(other.iter().filter(is_own))
+        }
+        (one, other) => one == other,
     }
 }
 

@@ -1,7 +1,7 @@
 //! The nodes of a group, with their metadata as Zarr v3.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, FileType};
 use std::path::Path;
 
 use anyhow::Context;
@@ -14,6 +14,7 @@ use super::v2::{document_of_v2, older_array, older_attributes};
 use crate::error::{Result, unwritten};
 use crate::runtime::Runtime;
 use crate::store::destination::Destination;
+use crate::store::local::visit_below;
 use crate::store::location::{Below, Kind, Location};
 use crate::store::names::{
     ATTRS, DOCUMENTS, GROUP_DOCUMENTS, META, SafePath, ZARR_JSON, ZATTRS, ZMETADATA, is_content,
@@ -139,6 +140,26 @@ impl Node {
                 .map_err(|error| unwritten(error, name))?;
         }
         Ok(is_file)
+    }
+
+    /// What is in the folder of an array and is no file: a pipe, a socket or a device. No job reads or copies it.
+    fn special_files(&self) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        let Some(folder) = self.location.directory() else { return Ok(names) };
+        visit_below(&folder, |path, _, kind| {
+            let is_special = |kind: FileType| !kind.is_file() && !kind.is_dir();
+            let is_special = if kind.is_symlink() {
+                fs::metadata(path).is_ok_and(|target| is_special(target.file_type()))
+            } else {
+                is_special(kind)
+            };
+            if is_special {
+                names.push(path.strip_prefix(&folder).unwrap_or(path).display().to_string());
+            }
+            Ok(())
+        })?;
+        names.sort_unstable();
+        Ok(names)
     }
 
     /// Transfers an array to a place: its files unchanged, and its metadata as Zarr v3, if that can express them.
@@ -333,35 +354,42 @@ pub(crate) fn each_array<T>(
     Ok(done)
 }
 
-/// Copies the files that belong to no node, or warns that the place takes none, or that nothing comes out of some.
+/// Copies the files that belong to no node. Warns of what the output lacks: all of them, if the place takes none, and what is
+/// no file, also in the folders of arrays.
 pub(crate) fn copy_files(
     nodes: &[Node],
     destination: &Destination,
     directory: &Path,
     runtime: &Runtime,
-) -> Result<Option<String>> {
-    let files = nodes.iter().flat_map(|node| node.files.iter().map(move |file| (node, file)));
-    if !destination.takes_files() {
-        let names: Vec<_> = files.map(|(node, file)| path_in(&node.path, file)).collect();
-        return Ok((!names.is_empty()).then(|| {
-            format!(
-                "not copied, because this store takes arrays and groups only: {}",
-                names.join(", ")
-            )
-        }));
-    }
-    let mut others = Vec::new();
-    for (node, name) in files {
-        let is_file = node
-            .transfer(name, &node.path.inside(directory)?, Transfer::Copy, runtime)
-            .with_context(|| node.location.path().display().to_string())?;
-        if !is_file {
-            others.push(path_in(&node.path, name));
+) -> Result<Vec<String>> {
+    let (mut refused, mut special) = (Vec::new(), Vec::new());
+    for node in nodes {
+        let place = node.path.inside(directory)?;
+        for name in &node.files {
+            if !destination.takes_files() {
+                refused.push(path_in(&node.path, name));
+                continue;
+            }
+            let is_file = node
+                .transfer(name, &place, Transfer::Copy, runtime)
+                .with_context(|| node.location.path().display().to_string())?;
+            if !is_file {
+                special.push(path_in(&node.path, name));
+            }
+        }
+        if node.kind == Kind::Array {
+            let names = node.special_files()?;
+            special.extend(names.iter().map(|name| path_in(&node.path, name)));
         }
     }
-    Ok((!others.is_empty()).then(|| {
-        format!("not copied, because they are devices, pipes or sockets: {}", others.join(", "))
-    }))
+    let lacks = [
+        ("this store takes arrays and groups only", refused),
+        ("they are devices, pipes or sockets", special),
+    ];
+    let lacks = lacks.into_iter().filter(|(_, names)| !names.is_empty());
+    Ok(lacks
+        .map(|(why, names)| format!("not copied, because {why}: {}", names.join(", ")))
+        .collect())
 }
 
 /// Writes the metadata of all groups over arrays that have been written.

@@ -80,7 +80,7 @@ impl Local {
 
 /// Visits each file and each link below a directory, with a name that tells it from the others. A folder that links lead to
 /// is entered once, under its real path. What cannot be listed is left out.
-pub(super) fn visit_below(
+pub(crate) fn visit_below(
     root: &Path,
     mut visit: impl FnMut(&Path, &str, FileType) -> Result<()>,
 ) -> Result<()> {

@@ -12,12 +12,15 @@ pub(crate) type Document = serde_json::Result<Value>;
 /// The most names and values of a document: each takes a hundred bytes of memory, and documents are copied some times.
 const MOST_PARTS: usize = 1 << 21;
 
+/// The most lists and objects inside one another; `serde_json` reads no deeper ones.
+const DEEPEST: usize = 127;
+
 /// Reads a document. NaN and infinities may be bare, as Python's json writes and reads them, and become strings, as which
 /// Zarr has them.
 ///
 /// # Errors
 /// A number that would change: an integer of more than 64 bits that is no float64 either, or a number beyond float64; too many
-/// values.
+/// values, or lists and objects that are too deep inside one another.
 pub(crate) fn parse(text: &[u8]) -> Result<Document> {
     in_default_environment(text, parse_in_default_environment)
 }
@@ -28,7 +31,7 @@ fn parse_in_default_environment(text: &[u8]) -> Result<Document> {
     let Ok(mut rest) = std::str::from_utf8(text) else { return Ok(serde_json::from_slice(text)) };
     let mut json = String::with_capacity(rest.len());
     let (mut changed, mut string, mut member) = (None, "", "");
-    let mut parts = 0;
+    let (mut parts, mut depth) = (0, 0_usize);
     while let Some((token, after)) = first_token(rest) {
         let problem = problem(token);
         match token {
@@ -47,6 +50,21 @@ fn parse_in_default_environment(text: &[u8]) -> Result<Document> {
             Some(first) if is_word(first) => 1,
             _ => token.bytes().filter(|byte| b"[{".contains(byte)).count(),
         };
+        let steps = token.bytes().filter(|_| !token.starts_with('"'));
+        let is_too_deep = steps.into_iter().any(|byte| {
+            match byte {
+                b'[' | b'{' => depth += 1,
+                b']' | b'}' => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth > DEEPEST
+        });
+        if is_too_deep {
+            bail!(
+                "it has lists and objects more than {DEEPEST} levels deep inside one another, which are the most that are read; \
+                 make it flatter"
+            );
+        }
         if parts > MOST_PARTS {
             bail!(
                 "it has more than {MOST_PARTS} names and values, which is too many to hold; write less into it"
@@ -132,6 +150,20 @@ mod tests {
         }
         assert!(parse(b"\"\xff\"").unwrap().is_err());
         assert!(parse(b"1\xff").unwrap().is_err());
+    }
+
+    #[test]
+    fn a_document_has_a_limited_depth() {
+        for (start, end) in [("[", "]"), ("{\"a\": ", "}"), ("[0, ", ", 1]"), ("\n[", " ]")] {
+            let text =
+                |depth: usize| [start.repeat(depth), "\"]\"".into(), end.repeat(depth)].concat();
+            assert!(parse(text(DEEPEST).as_bytes()).unwrap().is_ok(), "{start}");
+            for depth in [DEEPEST + 1, 5000, 1_000_000] {
+                let error = parse(text(depth).as_bytes()).unwrap_err().to_string();
+                assert!(error.contains("more than 127 levels"), "{start}: {error}");
+            }
+        }
+        assert!(parse("[]".repeat(500).as_bytes()).unwrap().is_err());
     }
 
     #[test]

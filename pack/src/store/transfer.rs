@@ -1,7 +1,7 @@
 //! Copies or links what is stored, unchanged.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::Path;
 
 use anyhow::Context;
@@ -93,10 +93,45 @@ pub(crate) fn transferred(
         options.mode(source.metadata()?.permissions().mode() & 0o777);
     }
     let mut copy = options.open(place)?;
-    loop {
+    while let Some(length) = next_piece(&source, &copy)? {
         runtime.check_interrupt()?;
-        if io::copy(&mut (&mut source).take(NOTICED_AFTER), &mut copy)? < NOTICED_AFTER {
-            return Ok(Transferred { copied: 1, bytes, ..none });
+        if io::copy(&mut (&source).take(length), &mut copy)? < length {
+            break;
         }
     }
+    // The file may end in a hole.
+    let end = source.stream_position()?;
+    if copy.metadata()?.len() < end {
+        copy.set_len(end)?;
+    }
+    Ok(Transferred { copied: 1, bytes, ..none })
+}
+
+/// The length of the next piece of a file, to which it and its copy are moved; `None` at the end. Holes are left out: a
+/// sparse file of any size takes few blocks of a disk, and so does its copy.
+#[cfg(target_os = "linux")]
+fn next_piece(mut source: &File, mut copy: &File) -> io::Result<Option<u64>> {
+    use rustix::fs::{SeekFrom, seek};
+    use rustix::io::Errno;
+
+    let at = source.stream_position()?;
+    let data = match seek(source, SeekFrom::Data(at)) {
+        Ok(data) => data,
+        Err(Errno::NXIO) => {
+            source.seek(io::SeekFrom::End(0))?;
+            return Ok(None);
+        }
+        // The file system knows of no holes.
+        Err(_) => return Ok(Some(NOTICED_AFTER)),
+    };
+    let hole = seek(source, SeekFrom::Hole(data)).map_err(io::Error::from)?;
+    source.seek(io::SeekFrom::Start(data))?;
+    copy.seek(io::SeekFrom::Start(data))?;
+    Ok(Some(hole.saturating_sub(data).min(NOTICED_AFTER)))
+}
+
+/// The length of the next piece of a file.
+#[cfg(not(target_os = "linux"))]
+fn next_piece(_: &File, _: &File) -> io::Result<Option<u64>> {
+    Ok(Some(NOTICED_AFTER))
 }

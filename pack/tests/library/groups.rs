@@ -804,16 +804,27 @@ fn an_array_of_a_group_may_have_a_name_like_that_of_a_zip_file() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_no_file_is_not_copied() {
+fn what_is_no_file_is_not_copied_and_is_named() {
     use std::os::unix::net::UnixListener;
 
     let trial = of_weather();
-    for folder in [trial.input(), trial.input().join("flag")] {
-        UnixListener::bind(folder.join("socket")).unwrap();
+    let sockets = ["socket", "flag/socket", "t2m/socket"];
+    for name in sockets {
+        UnixListener::bind(trial.input().join(name)).unwrap();
     }
-    pack(&trial, within(0.01));
-    for name in ["socket", "flag/socket"] {
-        assert!(!trial.output().join(name).exists(), "{name}");
+    std::os::unix::fs::symlink("socket", trial.input().join("flag/link")).unwrap();
+    let unpacked = trial.place("unpacked");
+    let unpack = UnpackGroupJob::new(trial.input(), &unpacked);
+    for (output, warnings) in [
+        (trial.output(), pack(&trial, within(0.01)).warnings),
+        (unpacked, told(unpack.run(&one_thread())).unwrap().warnings),
+    ] {
+        let warning = warnings.iter().find(|one| one.contains("devices, pipes or sockets"));
+        let warning = warning.unwrap_or_else(|| panic!("{warnings:?}"));
+        for name in sockets.into_iter().chain(["flag/link"]) {
+            assert!(!output.join(name).exists(), "{name}");
+            assert!(warning.contains(name), "{name}: {warning}");
+        }
     }
 }
 

@@ -221,6 +221,42 @@ fn copies_are_the_callers_own_files_of_their_own() {
     assert_eq!(shared.nlink(), 2);
 }
 
+/// A sparse file of any size takes little of the disk that its sender pays for, and no more of the caller's.
+#[cfg(target_os = "linux")]
+#[test]
+fn copies_have_the_holes_of_their_files() {
+    use std::os::unix::fs::{FileExt, MetadataExt};
+    const SIZE: u64 = 300 << 20;
+    let trial = Trial::empty();
+    group(&trial.input());
+    for (name, at) in [("start", &[0][..]), ("inside", &[100 << 20, 200 << 20]), ("none", &[])] {
+        let file = File::create(trial.input().join(name)).unwrap();
+        file.set_len(SIZE).unwrap();
+        for place in at {
+            file.write_all_at(b"written", *place).unwrap();
+        }
+    }
+    File::create(trial.input().join("end")).unwrap().write_all_at(b"written", SIZE - 7).unwrap();
+    fs::write(trial.input().join("empty"), "").unwrap();
+    let job = GroupJob::from(PackJob::new(trial.input(), trial.output(), within(0.01)));
+    told(job.run(&one_thread())).unwrap();
+    for name in ["start", "inside", "none", "end", "empty"] {
+        let [file, copy] = [trial.input(), trial.output()].map(|place| place.join(name));
+        let [metadata, of_copy] = [&file, &copy].map(|path| fs::metadata(path).unwrap());
+        assert_eq!(metadata.len(), of_copy.len(), "{name}");
+        let [blocks, of_copy] = [metadata.blocks(), of_copy.blocks()];
+        assert!(of_copy <= blocks + 64, "{name}: {of_copy} blocks instead of {blocks}");
+        for place in [0, 100 << 20, 200 << 20, SIZE - 7] {
+            let read = |path| {
+                let mut bytes = [0; 7];
+                let read = File::open(path).unwrap().read_at(&mut bytes, place).unwrap();
+                (read, bytes)
+            };
+            assert_eq!(read(&file), read(&copy), "{name} at {place}");
+        }
+    }
+}
+
 /// A group of Zarr v2 with one array of two chunks.
 fn create_v2_group(place: &Path) {
     create_v2(

@@ -8,8 +8,8 @@ use crate::common::{
     waves, weather,
 };
 use recast_pack::{
-    AllClose, ArrayRule, CompareJob, ComparedArray, GroupEntry, GroupJob, GroupReport, Job,
-    OwnOptions, PackJob, PackOptions,
+    AllClose, ArrayInfo, ArrayRule, CompareJob, ComparedArray, GroupEntry, GroupJob, GroupReport,
+    Job, OwnOptions, PackJob, PackOptions,
 };
 use serde_json::{Value, json};
 
@@ -294,6 +294,52 @@ fn recorded_bounds_add_up_and_their_absence_means_equality() {
         "{failure}"
     );
     assert_eq!(compare(&input, &input).failure(), None);
+}
+
+/// Arrays of version 0.1.0 have each attribute in the next.
+#[test]
+fn attributes_in_one_another_are_read_as_a_list_of_them() {
+    let packing = |bound: f64, source: Value| json!({"max_abs_error": bound, "source": source});
+    let nested = packing(0.5, packing(0.25, json!({"max_abs_error": 0.125})));
+    let list = packing(0.5, json!([{"max_abs_error": 0.25}, {"max_abs_error": 0.125}]));
+    let trial = of_waves();
+    let [mut original, array] = ["t2m", "wind"].map(|name| trial.input().join(name));
+    let set = |array: &Path, attribute: &Value| {
+        let mut document = metadata(array);
+        document["attributes"]["recast"] = attribute.clone();
+        fs::write(array.join("zarr.json"), document.to_string()).unwrap();
+    };
+    for attribute in [&nested, &list] {
+        set(&array, attribute);
+        let info = told(ArrayInfo::read(&array)).unwrap();
+        assert_eq!(info.bound.unwrap().tolerance.atol, 0.875);
+        for (of_original, bound) in [
+            (json!({"max_abs_error": 0.125}), 0.75),
+            (packing(0.25, json!({"max_abs_error": 0.125})), 0.5),
+            (packing(0.25, json!([{"max_abs_error": 0.125}])), 0.5),
+            (json!({"max_abs_error": 0.25}), 0.875),
+            (json!([]), 0.875),
+        ] {
+            set(&original, &of_original);
+            let job = CompareJob { recorded: true, ..CompareJob::new(&original, &array) };
+            let compared = told(job.run(&one_thread())).unwrap();
+            assert_eq!(compared.recorded.unwrap().tolerance.atol, bound, "{of_original}");
+        }
+    }
+    // As often as anyone likes, and old attributes become the list.
+    set(&array, &nested);
+    original = array;
+    for number in 0..150 {
+        let next = trial.place(&number.to_string());
+        let own = options(json!({"max-abs-error": 0.5}));
+        told(PackJob::new(&original, &next, own).run(&one_thread())).unwrap();
+        original = next;
+    }
+    let info = told(ArrayInfo::read(&original)).unwrap();
+    assert_eq!(info.bound.unwrap().tolerance.atol, 75.875);
+    let earlier = metadata(&original)["attributes"]["recast"]["source"].clone();
+    assert_eq!(earlier.as_array().unwrap().len(), 152);
+    assert!(earlier.as_array().unwrap().iter().all(|one| one.get("source").is_none()));
 }
 
 #[test]

@@ -144,8 +144,7 @@ pub(super) fn write(
     if nodes.iter().all(Node::is_v3) && !has_new {
         return Err(nothing(job, done.len()));
     }
-    let warning = tree::copy_files(nodes, destination, directory, runtime)?;
-    let warnings = warning.into_iter().collect();
+    let warnings = tree::copy_files(nodes, destination, directory, runtime)?;
     Ok(GroupMigration { warnings, ..GroupMigration::new(job, done) })
 }
 

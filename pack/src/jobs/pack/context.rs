@@ -7,7 +7,9 @@ use serde_json::{Map, Value, json};
 
 use crate::array::source::Source;
 use crate::check::comparison::Tolerance;
-use crate::check::recorded::{ABSOLUTE, CLAMPED, RELATIVE, RecordedBound, SOURCE};
+use crate::check::recorded::{
+    ABSOLUTE, CLAMPED, RELATIVE, RecordedBound, SOURCE, earlier_packings,
+};
 use crate::error::Result;
 use crate::metadata::document::{GRID, PROVENANCE};
 use crate::options::{AllClose, PackOptions};
@@ -166,7 +168,7 @@ impl<'a> PackContext<'a> {
             }
             // An array that is packed again has both errors.
             if let Some(of_source) = of_source {
-                object.insert(SOURCE.into(), of_source);
+                object.insert(SOURCE.into(), earlier_packings(&of_source));
             }
             if let Some(grid) = only {
                 object.insert(GRID.into(), serde_json::to_value(grid)?);

@@ -113,8 +113,7 @@ impl Job for UnpackGroupJob {
         if self.to_cf {
             refuse_if_none(&arrays).with_context(|| input.display().to_string())?;
         }
-        let warning = tree::copy_files(&nodes, destination, staged.path(), runtime)?;
-        let warnings = warning.into_iter().collect();
+        let warnings = tree::copy_files(&nodes, destination, staged.path(), runtime)?;
         let (input, output) = (as_shown(input), as_shown(output));
         let outside_links = OutsideLinks::default();
         Ok((UnpackGroupReport { input, output, warnings, outside_links, arrays }, staged))
