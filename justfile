@@ -52,7 +52,7 @@ page:
 portable:
     bash .ci/portable.sh
 
-# One fuzz target (cast, chain, metadata, raw) for some seconds.
+# One fuzz target (cast, chain, doors, metadata, raw) for some seconds.
 fuzz target seconds="60":
     bash .ci/fuzz.sh {{ seconds }} {{ target }}
 

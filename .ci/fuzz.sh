@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 
 seconds="${1:-45}"
 [ $# -eq 0 ] || shift
-[ $# -gt 0 ] || set -- cast chain metadata raw
+[ $# -gt 0 ] || set -- cast chain doors metadata raw
 
 # Its own, as in .ci/aarch64.sh.
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}/fuzz"
@@ -18,10 +18,12 @@ fuzz() {
     mkdir -p "fuzz/corpus/$1"
     dictionary=""
     [ ! -f "fuzz/$1.dict" ] || dictionary="-dict=fuzz/$1.dict"
-    # An input that takes 10 s, or a gigabyte, is a finding too.
+    # An input that takes 10 s, or a gigabyte, is a finding too. Stores take some more of both, and more than a few bytes
+    # from the start.
+    limits="-timeout=10 -rss_limit_mb=1024"
+    [ "$1" != doors ] || limits="-timeout=20 -rss_limit_mb=2048 -len_control=0"
     cargo +nightly fuzz run "$1" "fuzz/corpus/$1" "fuzz/seeds/$1" -- \
-        -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024 -max_len=4096 \
-        -print_final_stats=1 $dictionary
+        -max_total_time="$seconds" -max_len=4096 -print_final_stats=1 $limits $dictionary
 }
 
 while [ $# -gt 0 ]; do

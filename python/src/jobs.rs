@@ -53,6 +53,7 @@ struct Pack {
     max_memory: Option<u64>,
     no_outside_links: bool,
     into_group: bool,
+    sync: bool,
 }
 
 /// Run a job given as JSON, over paths, URLs and mounted stores; returns its report as JSON. `progress` is called with the
@@ -115,8 +116,9 @@ fn run(request: &Request, interrupt: Arc<AtomicBool>, progress: Arc<Seen>) -> Re
     let runtime = Runtime { interrupt, progress: Some(progress), ..Runtime::default() };
     match request {
         Request::Pack(pack) => {
-            let Pack { threads, max_memory, no_outside_links, into_group, .. } = **pack;
-            pack.run(&Runtime { threads, max_memory, no_outside_links, into_group, ..runtime })
+            let Pack { threads, max_memory, no_outside_links, into_group, sync, .. } = **pack;
+            let runtime = Runtime { no_outside_links, into_group, sync, ..runtime };
+            pack.run(&Runtime { threads, max_memory, ..runtime })
         }
         Request::Compare { a, b, tolerance, recorded, threads } => {
             let tolerance = tolerance.map(|[atol, rtol]| AllClose { atol, rtol });

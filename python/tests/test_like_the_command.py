@@ -167,6 +167,19 @@ def test_an_array_is_packed_and_verified(group, tmp_path):
     assert dry.dry_run and not (tmp_path / "dry.zarr").exists()
 
 
+@pytest.mark.parametrize("source", ["in.zarr", "in.zarr/t"])
+def test_a_synced_output_replaces_the_old_one_and_is_the_same(group, tmp_path, source):
+    outputs = [tmp_path / name for name in ("a.zarr", "b.zarr")]
+    for out, sync in zip(outputs, (False, True), strict=True):
+        for bound in (0.1, 0.01):
+            zarr_recast.pack(tmp_path / source, out, max_abs_error=bound, overwrite=True, sync=sync)
+    one, other = (
+        {path.relative_to(out): path.read_bytes() for path in out.rglob("*") if path.is_file()}
+        for out in outputs
+    )
+    assert one == other and len(one) > 3
+
+
 def test_a_grid_that_is_coarser_than_the_bound_is_a_warning(tmp_path):
     values = np.arange(3000, dtype="float32")
     zarr.create_array(tmp_path / "in.zarr", data=values, chunks=(1000,))

@@ -99,6 +99,12 @@
 //!
 //! `numcodecs.delta` stores differences, so a part of a chunk needs all of it: the whole chunk is decoded.
 //!
+//! # Arrays of strangers
+//! Whatever the elements and the metadata are, these codecs return values or an error: no panic, and memory in
+//! proportion to the bytes that reach them. All else is zarrs' own, which reads a stored chunk whole and decodes it as far as
+//! its compressor claims: a few bytes may ask for more memory than there is, which ends the process. The jobs of
+//! `recast-pack` bound every decoder; other programs should limit the memory of the process.
+//!
 //! # Large arrays as a whole
 //! Reading a large array takes more time for new memory than for decoding. [`read`] asks for huge pages, as `NumPy`
 //! does, and is up to three times as fast as `Array::retrieve_array_subset`.

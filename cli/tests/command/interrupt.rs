@@ -128,6 +128,41 @@ fn what_is_half_written_goes_away() {
     assert_eq!(names(trial.path()), ["in.zarr"]);
 }
 
+/// `--config <(…)` is a pipe, which may stay silent for ever.
+#[cfg(unix)]
+#[test]
+fn a_signal_ends_the_wait_for_a_pipe_and_what_comes_out_of_one_is_read() {
+    use std::os::unix::process::ExitStatusExt;
+    let trial = Trial::empty();
+    create_group(&trial.input());
+    Sample::new("float32", &[4], &[4], json!(0)).write(&trial.input().join("one"), &[0; 16]);
+    let [input, output, pipe] =
+        [trial.input(), trial.output(), trial.place("pipe")].map(|path| path.display().to_string());
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let codecs = format!("@{pipe}");
+    let config = ["pack", &input, &output, "--config", &pipe];
+    let raw = ["raw", "encode", "-t", "float32", "--codecs", &codecs];
+    for arguments in [&config[..], &raw] {
+        for (signal, number, is_open) in
+            [("-INT", 2, false), ("-TERM", 15, false), ("-INT", 2, true), ("-TERM", 15, true)]
+        {
+            let child = recast(arguments).start();
+            // This waits until the command has opened the pipe, and now waits for text.
+            let _writer = is_open.then(|| fs::OpenOptions::new().write(true).open(&pipe).unwrap());
+            let kill = Command::new("kill").args([signal, &child.id().to_string()]).status();
+            assert!(kill.unwrap().success());
+            let (status, error) = end(child);
+            let is_ended = status.signal() == Some(number) || status.code() == Some(128 + number);
+            assert!(is_ended, "{arguments:?}: {status:?} {error}");
+        }
+    }
+    let child = recast(&config).start();
+    fs::write(&pipe, "[[array]]\nname = \"one\"\nmax-abs-error = 0.1\n").unwrap();
+    let (status, error) = end(child);
+    assert!(status.success(), "{error}");
+    assert_eq!(names(trial.path()), ["in.zarr", "out.zarr", "pipe"]);
+}
+
 #[test]
 fn a_stream_ends_in_the_middle() {
     let mut child = recast(&["raw", "decode", "-t", "float32", "--codecs", "[]"]).start();

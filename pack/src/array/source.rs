@@ -406,7 +406,7 @@ impl Source {
 /// A type or a codec that is not decoded here; invalid metadata.
 pub(crate) fn array_of(node: &Node) -> Result<AnyArray> {
     if let Format::Inexpressible(reason) = &node.format {
-        bail!("{reason}");
+        bail!("{reason:#}");
     }
     array_with(&node.location, array_metadata(&node.document)?)
 }

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fs::{self, FileType};
 use std::path::Path;
 
-use anyhow::Context;
+use anyhow::{Context, Error};
 use serde_json::{Map, Value, json};
 use zarr_recast::data_type;
 
 use super::codecs::{CodecList, SHARDING};
 use super::document::{name_dimensions, object, refuse_no_node, with_members, write_document};
-use super::v2::{document_of_v2, older_array, older_attributes};
+use super::v2::{InvalidV2, document_of_v2, older_array, older_attributes};
 use crate::error::{Result, unwritten};
 use crate::runtime::Runtime;
 use crate::store::destination::Destination;
@@ -30,7 +30,7 @@ pub(crate) enum Format {
     /// Zarr v1 or v2, as Zarr v3 in the node's document.
     Older,
     /// Zarr v1 or v2 that Zarr v3 cannot express, with the reason. The array is only copied.
-    Inexpressible(String),
+    Inexpressible(Error),
 }
 
 /// A node of a group.
@@ -60,8 +60,16 @@ impl Node {
         match &self.format {
             Format::V3 | Format::Implicit | Format::Older => None,
             Format::Inexpressible(reason) => Some(format!(
-                "it stays Zarr v2, so readers of the group do not see it and it must be opened by itself: {reason}"
+                "it stays Zarr v2, so readers of the group do not see it and it must be opened by itself: {reason:#}"
             )),
+        }
+    }
+
+    /// What is invalid in the metadata of an array of an older version, if anything is.
+    pub(crate) fn invalid(&self) -> Option<&InvalidV2> {
+        match &self.format {
+            Format::Inexpressible(reason) => reason.downcast_ref(),
+            Format::V3 | Format::Implicit | Format::Older => None,
         }
     }
 
@@ -265,7 +273,7 @@ pub(crate) fn node(path: SafePath, location: Location) -> Result<Node> {
             let attributes =
                 older_attributes(&location, if name == META { ATTRS } else { ZATTRS })?;
             document_of_v2(&array, attributes.clone()).unwrap_or_else(|error| {
-                format = Format::Inexpressible(format!("{error:#}"));
+                format = Format::Inexpressible(error);
                 inexpressible(&array, attributes)
             })
         }

@@ -477,6 +477,34 @@ fn a_group_is_migrated_in_place_and_the_old_metadata_are_kept() {
     assert_eq!(contents(folder.path()), before.0);
 }
 
+/// What no reader takes would vanish from the group; what Zarr v3 cannot express is documented to stay behind.
+#[test]
+fn an_invalid_array_is_an_error_before_anything_changes_in_place() {
+    for (member, value, reason) in [
+        ("shape", json!([-1, 40]), "shape is [-1,40]"),
+        ("chunks", json!([4, 4]), "chunks has 2"),
+        ("dtype", json!(17), "the dtype 17"),
+        ("filters", json!(17), "filters is 17"),
+        ("fill_value", json!({}), "the fill value {} is no float32"),
+        ("fill_value", json!("x"), "the fill value \"x\" is no float32"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        group(folder.path());
+        let array = folder.path().join("scaled/.zarray");
+        let mut document: Value = serde_json::from_slice(&fs::read(&array).unwrap()).unwrap();
+        document[member] = value;
+        fs::write(&array, document.to_string()).unwrap();
+        let error = stays(folder.path());
+        assert!(error.contains("scaled") && error.contains(reason), "{error}");
+        assert!(error.contains("name an OUTPUT"), "{error}");
+    }
+    // To Python, true is a number.
+    let folder = tempfile::tempdir().unwrap();
+    v2(folder.path(), "<f4", &json!(true), &Value::Null, [None, None]);
+    array(&job(folder.path(), None));
+    assert_eq!(metadata(folder.path())["fill_value"], 1.0);
+}
+
 /// Every state in which a run can be killed: some documents kept, or replaced, or removed.
 #[test]
 fn a_group_whose_migration_in_place_was_killed_is_migrated_by_another_run() {

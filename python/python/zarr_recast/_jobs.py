@@ -188,6 +188,7 @@ _SETTINGS = {
     "max_memory",
     "no_outside_links",
     "into_group",
+    "sync",
     "progress",
 }
 
@@ -235,6 +236,7 @@ def pack(
     max_memory: int | None = None,
     no_outside_links: bool = False,
     into_group: bool = False,
+    sync: bool = False,
     progress: bool | Show = False,
 ) -> PackReport | FromCfReport | GroupReport:
     """Pack a stored Zarr array or group, as the command ``recast pack`` does.
@@ -306,6 +308,9 @@ def pack(
     into_group : bool
         Whether to add ``target`` to a group that ``source`` is in. Otherwise that is an error: readers of the group may
         lack the codecs.
+    sync : bool
+        Whether to wait until the disk has a target in a directory before it replaces anything, so that a power cut leaves
+        the new array or group, or the old one.
     progress : bool or callable
         Whether to show a bar of tqdm; or a function that gets the name of a pass, the units that are done, and their number.
 
@@ -334,6 +339,7 @@ def pack(
         "max_memory": max_memory,
         "no_outside_links": no_outside_links,
         "into_group": into_group,
+        "sync": sync,
     }
     with Job() as job:
         request["target"] = "" if target is None else job.target(target)

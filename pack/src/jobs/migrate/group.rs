@@ -166,6 +166,16 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigra
         }
     }
 
+    for node in nodes {
+        if let Some(invalid) = node.invalid() {
+            bail!(
+                "{}: {invalid}; no reader takes such an array, and none would see it in the new group: correct it or \
+                 remove it first, or name an OUTPUT",
+                node.location.path().display()
+            );
+        }
+    }
+
     let planned = while_unchanged(&[&job.input], || {
         tree::each_array(nodes, None, runtime, |node| {
             Ok(match task(node, runtime)? {

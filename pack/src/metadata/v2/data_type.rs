@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use zarr_recast::data_type::{ByteOrder, from_numpy};
 use zarr_recast::fill_value;
 
+use super::invalid::InvalidV2;
 use crate::error::Result;
 use crate::metadata::document::name_of;
 use crate::metadata::fill_attribute;
@@ -55,7 +56,10 @@ impl DataType {
         let text = match dtype {
             Value::String(text) => text.as_str(),
             Value::Array(fields) => return Self::fields(fields),
-            other => bail!("the dtype {other} is neither a name nor a list of fields"),
+            other => {
+                let text = format!("the dtype {other} is neither a name nor a list of fields");
+                return Err(InvalidV2(text).into());
+            }
         };
         let unknown = || anyhow!("Zarr v3 has no counterpart of the dtype {text}");
         if text == "|O" {
@@ -281,5 +285,7 @@ impl DataType {
 }
 
 fn number(element_type: ElementType, json: &Value) -> Option<Value> {
-    fill_attribute::number(json, element_type).map(fill_value::to_json)
+    // To Python, true is a number.
+    let truth = json.as_bool().map(|truth| Value::from(u8::from(truth)));
+    fill_attribute::number(truth.as_ref().unwrap_or(json), element_type).map(fill_value::to_json)
 }

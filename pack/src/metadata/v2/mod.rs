@@ -3,8 +3,9 @@
 
 mod codecs;
 mod data_type;
+mod invalid;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, Error};
 use serde_json::{Map, Value, json};
 
 use super::document::{name_dimensions, object, refuse_no_v2, with_members};
@@ -16,6 +17,8 @@ use crate::store::parse::Document;
 
 use codecs::{codecs, object_codec};
 use data_type::DataType;
+
+pub(crate) use invalid::InvalidV2;
 
 /// The attributes of a node of Zarr v1 or v2, from the document with this name.
 pub(crate) fn older_attributes(location: &Location, name: &str) -> Result<Map<String, Value>> {
@@ -36,12 +39,13 @@ pub(crate) fn older_array(name: &str, document: Document) -> Result<Value> {
 /// The metadata of a Zarr v2 array as Zarr v3, from `.zarray` and its attributes.
 ///
 /// # Errors
-/// What Zarr v3 cannot express, or is invalid.
+/// What Zarr v3 cannot express, or [`InvalidV2`].
 pub(crate) fn document_of_v2(
     array: &Value,
     mut attributes: Map<String, Value>,
 ) -> Result<Map<String, Value>> {
     let member = |name: &str| array.get(name).filter(|value| !value.is_null());
+    let invalid = |error: Error| Error::from(InvalidV2(format!("{error:#}")));
     let extents = |name| -> Result<Vec<u64>> {
         let list = member(name)
             .with_context(|| format!("{name} is missing; add it, or write the array again"))?;
@@ -49,9 +53,11 @@ pub(crate) fn document_of_v2(
             format!("{name} is {list}, and must be a list of whole numbers from 0 to 2^64 - 1; correct it")
         })
     };
-    let (shape, mut chunks) = (extents("shape")?, extents("chunks")?);
+    let shape = extents("shape").map_err(invalid)?;
+    let mut chunks = extents("chunks").map_err(invalid)?;
     if shape.len() != chunks.len() {
-        bail!("shape has {} extents, chunks has {}", shape.len(), chunks.len());
+        let text = format!("shape has {} extents, chunks has {}", shape.len(), chunks.len());
+        return Err(InvalidV2(text).into());
     }
     // Some writers make the chunks of an array without elements empty, too.
     for extent in &mut chunks {
@@ -61,13 +67,18 @@ pub(crate) fn document_of_v2(
     let filters = match member("filters") {
         None => &[],
         Some(Value::Array(filters)) => filters.as_slice(),
-        Some(other) => bail!("filters is {other}, which is not a list"),
+        Some(other) => {
+            return Err(InvalidV2(format!("filters is {other}, which is not a list")).into());
+        }
     };
     let steps: Vec<&Value> = filters.iter().chain(member("compressor")).collect();
-    let dtype = member("dtype").context("dtype is missing; add it, or write the array again")?;
+    let dtype = member("dtype").context("dtype is missing; add it, or write the array again");
+    let dtype = dtype.map_err(invalid)?;
     let (data_type, order) = DataType::parse(dtype, object_codec(&steps))?;
     let fill = member("fill_value");
-    let fill_value = data_type.fill_value(fill, order)?;
+    let fill_value = data_type.fill_value(fill, order);
+    let fill_value =
+        fill_value.map_err(|error| if fill.is_some() { invalid(error) } else { error })?;
     name_fill_value(&mut attributes, &data_type.to_json(), fill.and(Some(&fill_value)));
     let separator = member("dimension_separator").cloned().unwrap_or_else(|| ".".into());
     let is_transposed = member("order").is_some_and(|order| order == "F") && shape.len() > 1;
