@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::ops::{Bound, Range};
 use std::path::Path;
 use std::sync::Arc;
@@ -27,6 +27,10 @@ const MOST_OF_A_BYTE: u64 = 1032;
 /// The parts of a local header that have a fixed size.
 const LEAST_HEADER: u64 = 30;
 
+/// Those of a header in the list of entries, and what it begins with.
+const LEAST_LISTED: u64 = 46;
+const LISTED: &[u8] = b"PK\x01\x02";
+
 /// A zip file. Several threads read it at the same time, each at its own position.
 pub(crate) struct Zip {
     file: File,
@@ -39,15 +43,18 @@ impl Zip {
     /// Reads the list of entries.
     ///
     /// # Errors
-    /// No zip file; entries whose names lead elsewhere, that share bytes, or claim more bytes than can be in them.
+    /// No zip file; entries whose names lead elsewhere, that share bytes, or claim more bytes than can be in them; more entries
+    /// than it says.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let (file, _) = open_regular(path)?;
         let archive = ZipArchive::new(BufReader::new(SizeCursor::new(&file)));
         let archive = archive.context("not a readable zip file")?;
         let (metadata, end) = (archive.metadata(), archive.central_directory_start());
         let (mut entries, mut places) = (BTreeMap::new(), Vec::new());
+        let mut last = None;
         for number in 0..metadata.len() {
             let entry = metadata.entry(number)?;
+            last = last.max(Some(entry.central_header_start()));
             let name = name(&entry)?;
             // A folder is where its files are.
             if name.ends_with('/') {
@@ -75,6 +82,13 @@ impl Zip {
                     "damaged zip file: it has two entries {name:?}, with different bytes for their name"
                 );
             }
+        }
+        if last.map_or(Ok(false), |last| is_followed(&file, last))? {
+            let count = metadata.len();
+            bail!(
+                "damaged zip file: it says that it has {count} entries, and has more (some programs cannot count beyond \
+                 65535); make it anew, with Zip64"
+            );
         }
         places.sort_unstable();
         places.push((end, 0, SafePath::default()));
@@ -190,6 +204,19 @@ impl Zip {
         let all = self.entries.range::<str, _>(from);
         all.take_while(move |(name, _)| name.starts_with(prefix))
     }
+}
+
+/// Whether the header of an entry is followed by another one.
+fn is_followed(file: &File, start: u64) -> io::Result<bool> {
+    let header = read_range(SizeCursor::new(file), &(start..start.saturating_add(LEAST_LISTED)))?;
+    // Those of the name, of extra fields and of a comment.
+    let lengths = header.get(28..34).unwrap_or_default().chunks_exact(2);
+    let lengths = lengths.map(|two| two.iter().rfold(0, |sum, byte| sum << 8 | u64::from(*byte)));
+    let mut reader = SizeCursor::new(file);
+    reader.seek(SeekFrom::Start(start + LEAST_LISTED + lengths.sum::<u64>()))?;
+    let mut next = Vec::new();
+    reader.take(LISTED.len() as u64).read_to_end(&mut next)?;
+    Ok(next == LISTED)
 }
 
 /// The name of an entry. Programs that write UTF-8 need not say so.

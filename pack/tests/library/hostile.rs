@@ -163,6 +163,39 @@ fn every_job_on_a_damaged_zip_file_ends() {
     assert!(refused > 300, "{refused}");
 }
 
+/// Programs without Zip64 count entries in 16 bits. Other readers go through the list, so a chunk that is not counted must not
+/// become fill values.
+#[test]
+fn a_zip_file_with_more_entries_than_it_says_is_refused() {
+    let trial = Trial::empty();
+    group(&trial.input());
+    let place = trial.place("in.zip");
+    zip(&trial.input(), &place, CompressionMethod::Stored, &[]);
+    let whole = fs::read(&place).unwrap();
+    let end = whole.len() - 22;
+    let all = whole[end + 8];
+    for (start, count) in [("", all), ("#!/bin/sh\n", all), ("", all - 1), ("", 1)] {
+        let mut bytes = whole.clone();
+        for at in [8, 10] {
+            bytes[end + at] = count;
+        }
+        // A zip file may stand behind other bytes.
+        fs::write(&place, [start.as_bytes(), &bytes].concat()).unwrap();
+        let output = trial.place(&format!("{count} {}", start.len()));
+        fs::create_dir(&output).unwrap();
+        for (job, outcome) in all_jobs(&place, &output) {
+            match outcome {
+                Ok(()) => assert_eq!(count, all, "{job}"),
+                Err(error) if count == all => assert_eq!(job, "migrate", "{error}"),
+                Err(error) => {
+                    let says = format!("it says that it has {count} entries, and has more");
+                    assert!(error.contains(&says), "{job}: {error}");
+                }
+            }
+        }
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_pipe_in_place_of_a_file_is_an_error_and_nobody_waits_for_it() {
