@@ -72,18 +72,23 @@ pub(crate) fn is_of_array(error: &anyhow::Error) -> bool {
 #[error("interrupted")]
 pub(crate) struct Interrupted;
 
-/// Says what could not be written; if the disk is full, also the way out.
+/// Says what could not be written; if the disk is full, or the name is taken, also the way out.
 pub(crate) fn unwritten(error: anyhow::Error, what: &dyn fmt::Display) -> anyhow::Error {
-    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
-    let mut kinds =
-        error.chain().filter_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
-    let hint = match kinds.find(|kind| matches!(kind, FileTooLarge | QuotaExceeded | StorageFull)) {
-        Some(FileTooLarge) => {
-            " (make room, or name an OUTPUT elsewhere; ulimit -f shows the limit on the size of files)"
-        }
-        Some(_) => " (make room, or name an OUTPUT elsewhere)",
-        None => "",
+    use io::ErrorKind::{
+        AlreadyExists, FileTooLarge, IsADirectory, NotADirectory, QuotaExceeded, StorageFull,
     };
+    let kinds = error.chain().filter_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
+    let mut hints = kinds.filter_map(|kind| match kind {
+        FileTooLarge => Some(
+            " (make room, or name an OUTPUT elsewhere; ulimit -f shows the limit on the size of files)",
+        ),
+        QuotaExceeded | StorageFull => Some(" (make room, or name an OUTPUT elsewhere)"),
+        AlreadyExists | IsADirectory | NotADirectory => Some(
+            " (INPUT has a file and a folder of this name, or two names that are one where OUTPUT is; rename one)",
+        ),
+        _ => None,
+    });
+    let hint = hints.next().unwrap_or_default();
     error.context(format!("writing {what}{hint}"))
 }
 

@@ -3,6 +3,7 @@
 //! zarrs has adapters for URLs. But they request the size of every chunk before they read it, and then read a range;
 //! plain web servers do not support that.
 
+use std::collections::BTreeSet;
 use std::future::ready;
 use std::io::Write;
 use std::pin::pin;
@@ -213,6 +214,8 @@ impl Remote {
         let mut keys: Vec<_> =
             all.iter().filter_map(|one| Some((self.key(&one.location)?, one.size))).collect();
         keys.sort();
+        // Whatever a server lists twice is there once.
+        keys.dedup_by(|(one, _), (other, _)| one == other);
         Ok(keys)
     }
 
@@ -279,12 +282,14 @@ impl ListableStorageTraits for Remote {
         let Some(list) = self.found(prefix.as_str(), list)? else {
             return Ok(StoreKeysPrefixes::new(Vec::new(), Vec::new()));
         };
-        let keys = list.objects.iter().filter_map(|one| self.key(&one.location)).collect();
+        let keys: BTreeSet<_> =
+            list.objects.iter().filter_map(|one| self.key(&one.location)).collect();
         let folders = list
             .common_prefixes
             .iter()
             .filter_map(|path| StorePrefix::new(format!("{}/", self.key(path)?.as_str())).ok());
-        Ok(StoreKeysPrefixes::new(keys, folders.collect()))
+        let folders: BTreeSet<_> = folders.collect();
+        Ok(StoreKeysPrefixes::new(keys.into_iter().collect(), folders.into_iter().collect()))
     }
 
     fn size_prefix(&self, prefix: &StorePrefix) -> Result<u64, StorageError> {
@@ -390,6 +395,44 @@ mod tests {
         let remote = Remote::patient(url, patience).unwrap();
         let all = remote.get(&key).map_err(|error| error.to_string())?;
         Ok(all.map_or(0, |all| all.len()))
+    }
+
+    /// A folder that comes twice would be packed twice.
+    #[test]
+    fn what_a_server_lists_twice_is_there_once() {
+        let object = |name: &str| {
+            let time = "<LastModified>2020-01-01T00:00:00.000Z</LastModified>";
+            format!("<Contents><Key>data/{name}</Key>{time}<ETag>x</ETag><Size>5</Size></Contents>")
+        };
+        let folder =
+            |name: &str| format!("<CommonPrefixes><Prefix>data/{name}/</Prefix></CommonPrefixes>");
+        let all = ["readme", "readme", "zarr.json"].map(object).concat();
+        let all = all + &["a", "b", "a"].map(folder).concat();
+        let list =
+            format!("<ListBucketResult><IsTruncated>false</IsTruncated>{all}</ListBucketResult>");
+        let address = serve(list.len(), move |stream| stream.write_all(list.as_bytes()).unwrap());
+        let builder = object_store::aws::AmazonS3Builder::new()
+            .with_bucket_name("bucket")
+            .with_endpoint(address)
+            .with_skip_signature(true)
+            .with_allow_http(true);
+        let remote = Remote {
+            store: Arc::new(builder.build().unwrap()),
+            runtime: runtime().unwrap(),
+            scheme: Scheme::S3,
+            url: "s3://bucket/data".to_owned(),
+            root: Path::from("data"),
+            interrupt: Arc::default(),
+            most: u64::MAX,
+            patience: PATIENCE,
+        };
+        let files = ["readme", "zarr.json"].map(|name| StoreKey::new(name).unwrap());
+        let below = remote.list_dir(&StorePrefix::root()).unwrap();
+        assert_eq!(below.keys(), &files);
+        let folders = ["a/", "b/"].map(|name| StorePrefix::new(name).unwrap());
+        assert_eq!(below.prefixes(), &folders);
+        assert_eq!(remote.list_prefix(&StorePrefix::root()).unwrap(), files);
+        assert_eq!(remote.size_prefix(&StorePrefix::root()).unwrap(), 10);
     }
 
     /// A byte now and then would go on for hours: nothing but the least rate ends it.
