@@ -1,5 +1,7 @@
 //! Places of arrays and groups: keys and bytes that are read, and output that is staged before it appears.
 
+#[cfg(feature = "object-store")]
+mod answers;
 pub(crate) mod destination;
 pub(crate) mod files;
 pub(crate) mod limited;

@@ -368,10 +368,21 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
     use std::thread;
 
+    use object_store::aws::AmazonS3Builder;
+
     use super::*;
+    use crate::store::answers::BoundedAnswers;
 
     /// The address of a server that answers every request with a head and what `body` writes.
     fn serve(length: usize, body: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> String {
+        serve_as("200 OK", length, body)
+    }
+
+    fn serve_as(
+        status: &'static str,
+        length: usize,
+        body: impl Fn(&mut TcpStream) + Send + Sync + 'static,
+    ) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let body = Arc::new(body);
@@ -381,8 +392,8 @@ mod tests {
                 thread::spawn(move || {
                     let lines = BufReader::new(stream.try_clone().unwrap()).lines();
                     lines.map_while(std::result::Result::ok).find(String::is_empty);
-                    let head = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length:";
-                    let _ = write!(stream, "{head} {length}\r\n\r\n");
+                    let head = format!("HTTP/1.1 {status}\r\nConnection: close");
+                    let _ = write!(stream, "{head}\r\nContent-Length: {length}\r\n\r\n");
                     body(&mut stream);
                 });
             }
@@ -390,11 +401,52 @@ mod tests {
         format!("http://{address}")
     }
 
+    /// A folder of a bucket at an address.
+    fn bucket(address: String) -> Remote {
+        let builder = AmazonS3Builder::new()
+            .with_bucket_name("bucket")
+            .with_endpoint(address)
+            .with_skip_signature(true)
+            .with_allow_http(true)
+            .with_http_connector(BoundedAnswers { has_lists: true, patience: PATIENCE });
+        Remote {
+            store: Arc::new(builder.build().unwrap()),
+            runtime: runtime().unwrap(),
+            scheme: Scheme::S3,
+            url: "s3://bucket/data".to_owned(),
+            root: Path::from("data"),
+            interrupt: Arc::default(),
+            most: u64::MAX,
+            patience: PATIENCE,
+        }
+    }
+
     fn read(url: &str, patience: Duration) -> std::result::Result<usize, String> {
         let key = StoreKey::new("zarr.json").unwrap();
         let remote = Remote::patient(url, patience).unwrap();
         let all = remote.get(&key).map_err(|error| error.to_string())?;
         Ok(all.map_or(0, |all| all.len()))
+    }
+
+    /// Bytes that are claimed would be allocated, and those that come be held.
+    #[test]
+    fn an_error_or_a_list_without_end_is_not_held() {
+        let endless = |stream: &mut TcpStream| while stream.write_all(&[b'x'; 4096]).is_ok() {};
+        for status in ["404 Not Found", "403 Forbidden", "400 Bad Request"] {
+            let url = serve_as(status, 1 << 50, endless);
+            match read(&url, PATIENCE) {
+                Ok(size) => assert_eq!((size, status), (0, "404 Not Found")),
+                Err(error) => assert!(error.contains("xxx") && error.len() < 100_000, "{error}"),
+            }
+        }
+        let silent = serve_as("403 Forbidden", 1 << 50, |stream| {
+            let _ = stream.write_all(b"no");
+            thread::sleep(Duration::from_mins(10));
+        });
+        let error = read(&silent, Duration::from_secs(1)).unwrap_err();
+        assert!(error.contains("403 Forbidden"), "{error}");
+        let error = bucket(serve(1 << 50, endless)).list().unwrap_err().to_string();
+        assert!(error.contains("more than 67108864 bytes"), "{error}");
     }
 
     /// A folder that comes twice would be packed twice.
@@ -411,21 +463,7 @@ mod tests {
         let list =
             format!("<ListBucketResult><IsTruncated>false</IsTruncated>{all}</ListBucketResult>");
         let address = serve(list.len(), move |stream| stream.write_all(list.as_bytes()).unwrap());
-        let builder = object_store::aws::AmazonS3Builder::new()
-            .with_bucket_name("bucket")
-            .with_endpoint(address)
-            .with_skip_signature(true)
-            .with_allow_http(true);
-        let remote = Remote {
-            store: Arc::new(builder.build().unwrap()),
-            runtime: runtime().unwrap(),
-            scheme: Scheme::S3,
-            url: "s3://bucket/data".to_owned(),
-            root: Path::from("data"),
-            interrupt: Arc::default(),
-            most: u64::MAX,
-            patience: PATIENCE,
-        };
+        let remote = bucket(address);
         let files = ["readme", "zarr.json"].map(|name| StoreKey::new(name).unwrap());
         let below = remote.list_dir(&StorePrefix::root()).unwrap();
         assert_eq!(below.keys(), &files);

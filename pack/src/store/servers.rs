@@ -18,6 +18,7 @@ use object_store::{
     StaticCredentialProvider,
 };
 
+use super::answers::BoundedAnswers;
 use super::schemes::Scheme;
 use crate::error::Result;
 
@@ -49,7 +50,8 @@ pub(super) fn server(
 /// The server of a cloud's builder, whose keys for settings have this type.
 macro_rules! built {
     ($patience:ident, $builder:expr, $keys:ident) => {{
-        let mut builder = $builder.with_retry(retries($patience));
+        let answers = BoundedAnswers { has_lists: true, patience: $patience };
+        let mut builder = $builder.with_retry(retries($patience)).with_http_connector(answers);
         for (key, value) in timeouts($patience) {
             let key = $keys::Client(key);
             if builder.get_config_value(&key).is_none() {
@@ -181,7 +183,8 @@ fn http(url: &str, patience: Duration) -> Result<Server> {
         .with_allow_http(true)
         .with_timeout_disabled()
         .with_read_timeout(patience);
-    let builder = HttpBuilder::new().with_url(without_slash(url));
+    let answers = BoundedAnswers { has_lists: false, patience };
+    let builder = HttpBuilder::new().with_url(without_slash(url)).with_http_connector(answers);
     shared(builder.with_client_options(options).with_retry(retries(patience)).build())
 }
 
