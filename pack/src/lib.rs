@@ -71,7 +71,8 @@ pub use jobs::group::{ArrayReport, ArrayRule, GroupEntry, GroupJob, GroupReport}
 pub use jobs::info::{ArrayInfo, CodecInfo, GroupInfo, ListedArray};
 pub use jobs::migrate::{ArrayMigration, GroupMigration, MigrateJob, MigrateReport, MigratedArray};
 pub use jobs::pack::{
-    Bytes, ChunkAdvice, Counts, Missing, PackErrors, PackJob, PackReport, ScaleFrom, Suspect,
+    Bytes, ChunkAdvice, Counts, MergedNans, Missing, PackErrors, PackJob, PackReport, ScaleFrom,
+    Suspect,
 };
 pub use jobs::runner::{DryRun, Job, Pending};
 pub use jobs::suggest::{

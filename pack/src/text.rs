@@ -87,6 +87,13 @@ pub fn scalar_text(value: Option<Scalar>) -> String {
     value.map_or_else(|| "1".to_owned(), |value| to_json(value).to_string())
 }
 
+/// The bits of a NaN, which tell its kind.
+#[must_use]
+pub fn nan_pattern(nan: Scalar) -> String {
+    let digits = 2 * nan.element_type().size();
+    format!("0x{:0digits$x}", nan.bits())
+}
+
 /// A place as messages and reports show it: without what is secret in a URL.
 #[must_use]
 pub fn as_shown(path: &Path) -> String {

@@ -1,6 +1,6 @@
 //! How far two arrays differ, for people.
 
-use recast_pack::text::{count, measured};
+use recast_pack::text::{count, measured, nan_pattern};
 use recast_pack::{Charts, CompareReport, ComparedArray, GroupComparison};
 
 use super::counts::elements;
@@ -27,6 +27,13 @@ impl Report for CompareReport {
             [("NaN in B only", counts.became_nan), ("missing in B only", counts.became_missing)];
         for (label, number) in only_in_b.into_iter().filter(|(_, number)| *number > 0) {
             table.row(label, count(number));
+        }
+        if let Some(first) = &self.first_other_nan {
+            let number = count(counts.other_nan);
+            let [before, after] = [first.before, first.after].map(nan_pattern);
+            let place =
+                format!("first element {:?}, {before} in A and {after} in B", first.element);
+            table.row("kinds of NaN", format!("{number} are NaN of another kind in B; {place}"));
         }
         errors::rows(&self.error, table, "");
         if let Some(recorded) = self.recorded {
@@ -119,9 +126,13 @@ fn line(report: &CompareReport) -> String {
         0 => String::new(),
         lost => format!(", {} NaN or missing in B only", count(lost)),
     };
+    let kinds = match report.counts.other_nan {
+        0 => String::new(),
+        others => format!(", {} NaN of another kind in B", count(others)),
+    };
     let over = report.counts.over.map_or_else(String::new, |over| {
         format!(", {} of {} over", count(over), count(report.counts.elements))
     });
     let allowed = report.recorded.map_or_else(String::new, |bound| format!("; recorded: {bound}"));
-    format!("{types}, max error {error}{lost}{over}{allowed}")
+    format!("{types}, max error {error}{lost}{kinds}{over}{allowed}")
 }

@@ -108,6 +108,9 @@ fn rows_of_counts(report: &PackReport, table: &mut Table) {
     if counts.nan > 0 || report.nan.is_some() {
         table.detail("NaN", format!("{}{}", count(counts.nan), stored_as(report.nan)));
     }
+    if let Some(kinds) = &report.nan_kinds {
+        table.row("kinds of NaN", format!("{kinds}; --readers any keeps them"));
+    }
     for missing in &report.missing {
         let code = stored_as(missing.code);
         table.detail(

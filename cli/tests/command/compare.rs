@@ -76,3 +76,22 @@ fn a_failed_check_exits_1_whoever_reads_the_output() {
     // A table that cannot be written is a failure of its own.
     assert_eq!(status("CHECK >/dev/full", "0.5"), Some(1));
 }
+
+/// VCF's "missing" and "end of vector".
+#[test]
+fn kinds_of_nan_are_told_apart_in_a_line() {
+    let mut values: Vec<f32> = (0..100).map(|step| step as f32 / 4.0).collect();
+    (values[4], values[77]) = (f32::from_bits(0x7f80_0001), f32::from_bits(0x7f80_0002));
+    let trial = Trial::new(&values, 50, json!({"fill_value": 0.0}));
+    let [a, b] = trial.places();
+    let text = recast(&["pack", &a, &b, "-e", "0.01"]).prints();
+    let line = "2 (0x7f800001, 0x7f800002) become 0x7fc00000; --readers any keeps them";
+    assert!(text.contains("kinds of NaN") && text.contains(line), "{text}");
+    for command in ["verify", "compare"] {
+        let text = recast(&[command, &a, &b]).prints();
+        let line = "2 are NaN of another kind in B; first element [4], 0x7f800001 in A and 0x7fc00000 in B";
+        assert!(text.contains(line), "{text}");
+    }
+    let error = trial.fails(&["--overwrite", "-e", "0.01", "--missing", "0x7F800001"]);
+    assert!(error.contains("the NaN 0x7f800002 (1 times)"), "{error}");
+}

@@ -112,7 +112,19 @@ impl<N: Number> ElementChecker for Checker<N> {
                     after: element(after),
                 }
             };
+            let nan_before = total.sums.nan;
             self.add_block(&xs, &ys, found, total)?;
+            if self.expected.counts && total.sums.nan > nan_before {
+                let pairs = before.chunks_exact(size).zip(after.chunks_exact(size));
+                let numbers = xs.iter().zip(&ys);
+                let pairs = pairs.zip(numbers).enumerate();
+                for (index, ((x_bits, y_bits), (x, y))) in pairs {
+                    if x.is_nan() && y.is_nan() && x_bits != y_bits {
+                        total.other_nan += 1;
+                        total.first_other_nan.get_or_insert_with(|| found(index));
+                    }
+                }
+            }
         }
         Ok(())
     }

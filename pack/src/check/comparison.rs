@@ -30,6 +30,9 @@ pub(crate) struct Comparison {
     /// Elements outside the tolerance, if they are counted, and the first of them.
     pub(crate) wrong: u64,
     pub(crate) first_wrong: Option<(Found, String)>,
+    /// Elements that are NaN of another kind, with other bits, if they are counted, and the first of them.
+    pub(crate) other_nan: u64,
+    pub(crate) first_other_nan: Option<Found>,
 }
 
 /// An element before and after.
@@ -78,13 +81,17 @@ pub struct Errors {
 impl Comparison {
     /// Whether it names an element by its place.
     pub(crate) fn names_an_element(&self) -> bool {
-        self.worst.is_some() || self.worst_relative.is_some() || self.first_wrong.is_some()
+        self.worst.is_some()
+            || self.worst_relative.is_some()
+            || self.first_wrong.is_some()
+            || self.first_other_nan.is_some()
     }
 
     /// The elements that it names.
     pub(crate) fn found_mut(&mut self) -> impl Iterator<Item = &mut Found> {
         let first = self.first_wrong.as_mut().map(|(found, _)| found);
-        [self.worst.as_mut(), self.worst_relative.as_mut(), first].into_iter().flatten()
+        let nan = self.first_other_nan.as_mut();
+        [self.worst.as_mut(), self.worst_relative.as_mut(), first, nan].into_iter().flatten()
     }
 
     /// The errors, for values of this extent; with relative ones if there was a relative tolerance.
@@ -119,6 +126,8 @@ impl Comparison {
             },
             wrong: self.wrong + other.wrong,
             first_wrong: self.first_wrong.or(other.first_wrong),
+            other_nan: self.other_nan + other.other_nan,
+            first_other_nan: self.first_other_nan.or(other.first_other_nan),
         }
     }
 }

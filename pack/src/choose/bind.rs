@@ -10,7 +10,7 @@ use super::codes::CodeAllocator;
 use crate::error::Result;
 use crate::metadata::shard_codecs::unread_by_gdal;
 use crate::options::{PackOptions, Reader};
-use crate::scan::number::{comes_back, integer};
+use crate::scan::number::{comes_back, encoded, integer};
 
 impl Chooser<'_> {
     /// The lowest and the highest code of the data, none for a floating-point type, and whether elements wrap. Every
@@ -64,8 +64,10 @@ impl Chooser<'_> {
         self.check_promised_ends(&placement)?;
         self.check_promise(&placement)?;
         let mut allocator = CodeAllocator::new(self, placement, code_range, scaled_ends);
-        if self.has_nan() {
-            allocator.add_nan()?;
+        match self.named_nan {
+            Some(kind) => allocator.add_named_nan(kind)?,
+            None if self.has_nan() => allocator.add_nan()?,
+            None => {}
         }
         let mut may_decode_to_marker = false;
         for &marker in self.survey.markers.values() {
@@ -86,7 +88,7 @@ impl Chooser<'_> {
             }
         }
         // NaN to come; for values that wrap, the free codes are not known.
-        if !self.has_nan() && !self.options.no_nan && !wraps {
+        if !self.has_nan() && !self.options.no_nan && !wraps && self.named_nan.is_none() {
             allocator.add_nan()?;
         }
         let CodeAllocator { nan, specials, .. } = allocator;
@@ -103,15 +105,15 @@ impl Chooser<'_> {
         Ok(Candidate {
             placement,
             codecs,
-            chain,
             rounder: None,
             range_checked,
-            nan,
+            nan: nan.or_else(|| encoded(&chain, self.named_nan?)),
             specials,
             code_range,
             only: grid.filter(|_| self.exceeds_bound(step)),
             may_decode_to_marker,
             relative_from: self.relative_from(&placement),
+            chain,
         })
     }
 
@@ -132,7 +134,7 @@ impl Chooser<'_> {
 
     /// Refuses a chain that does not return a marker bit for bit.
     fn check_markers(&self, chain: &Chain) -> Result<()> {
-        for marker in self.survey.markers.values() {
+        for marker in self.survey.markers.values().iter().chain(&self.named_nan) {
             if !comes_back(chain, *marker) {
                 let target = chain.encoded_type();
                 let text = format!(

@@ -169,7 +169,7 @@ impl Candidate {
     }
 
     /// Elements, encoded and decoded.
-    pub(super) fn decoded(&self, elements: &[u8]) -> std::result::Result<Vec<u8>, RunError> {
+    pub(crate) fn decoded(&self, elements: &[u8]) -> std::result::Result<Vec<u8>, RunError> {
         self.chain.decode(&self.encode(elements)?)
     }
 

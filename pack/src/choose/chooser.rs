@@ -9,8 +9,10 @@ use crate::error::Result;
 use crate::options::{NanTo, PackOptions};
 use crate::runtime::Workers;
 use crate::scan::grid::round_scales;
+use crate::scan::missing::Markers;
 use crate::scan::number::{extent, integer, is_less, magnitude, scalar};
 use crate::scan::survey::Survey;
+use crate::text::{count, nan_pattern};
 
 /// Chooses codecs for an array, or for several that share a survey.
 pub(crate) struct Chooser<'a> {
@@ -18,6 +20,8 @@ pub(crate) struct Chooser<'a> {
     pub(super) name: String,
     pub(super) options: &'a PackOptions,
     pub(super) survey: &'a Survey,
+    /// The kind of NaN that options name, which comes back bit for bit.
+    pub(super) named_nan: Option<Scalar>,
     /// The type in which scale and offset are computed.
     pub(super) working: ElementType,
     /// Smallest and largest value, in that type.
@@ -55,10 +59,12 @@ impl<'a> Chooser<'a> {
             survey.clamp_elements(excerpt)?;
         }
         let products = None;
+        let named_nan = Self::named_nan(options, survey).with_context(|| name.clone())?;
         Ok(Self {
             name,
             options,
             survey,
+            named_nan,
             working,
             least,
             greatest,
@@ -104,6 +110,30 @@ impl<'a> Chooser<'a> {
         let nothing = nothing.unwrap_or_else(|| Scalar::zero(source));
         let (least, greatest) = survey.to_store().unwrap_or((nothing, nothing));
         Ok((working, in_working(least, working)?, in_working(greatest, working)?))
+    }
+
+    /// The kind of NaN that options name.
+    ///
+    /// # Errors
+    /// Elements of other kinds, which codecs cannot tell from it. Plain values keep all bits.
+    fn named_nan(options: &PackOptions, survey: &Survey) -> Result<Option<Scalar>> {
+        if options.is_plain() {
+            return Ok(None);
+        }
+        let Some(named) = Markers::named_nan(survey.element_type, options)? else {
+            return Ok(None);
+        };
+        let counts = survey.nan_kinds.counts();
+        if let Some((other, elements)) = counts.iter().find(|(kind, _)| *kind != named) {
+            bail!(
+                "--missing names the NaN {}, and the array has the NaN {} ({} times) too, from which the codecs cannot tell it; \
+                 keep all kinds with --readers any, or let them become one without --missing",
+                nan_pattern(named),
+                nan_pattern(*other),
+                count(*elements)
+            );
+        }
+        Ok(Some(named))
     }
 
     /// Runs work in the threads of the job.

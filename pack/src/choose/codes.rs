@@ -13,6 +13,7 @@ use super::chooser::Chooser;
 use crate::error::Result;
 use crate::options::NanTo;
 use crate::scan::number::{integer, integer_range, is_less, next_to, order, scalar};
+use crate::text::nan_pattern;
 
 /// Codes at the ends of a type, in the order in which NaN and missing markers get them. As in CF, the largest of
 /// an unsigned type and the smallest of a signed one come first.
@@ -280,7 +281,12 @@ impl<'a> CodeAllocator<'a> {
                 self.placement.target
             ))
         })?;
-        let natural = special.stand_in.unwrap_or(working);
+        self.keep(special, special.stand_in.unwrap_or(working));
+        Ok(())
+    }
+
+    /// Takes the code of a special value, which goes through scale and offset as `natural`.
+    fn keep(&mut self, special: Special, natural: Scalar) {
         let natural = || self.code(self.placement.scaled(natural).ok()?);
         // A code that may be shared must not belong to another special value.
         let code = special.entry.map_or_else(natural, |(_, code)| Some(code));
@@ -292,6 +298,25 @@ impl<'a> CodeAllocator<'a> {
             self.stand_ins.insert(stand_in);
         }
         self.specials.push(special);
+    }
+
+    /// Finds a code for the kind of NaN that is named: every NaN gets it, for keys of maps tell no kinds apart. A stand-in keeps its
+    /// bits, which arithmetic would change.
+    pub(super) fn add_named_nan(&mut self, kind: Scalar) -> Result<()> {
+        if self.chooser.options.nan_to != NanTo::Auto {
+            bail!(
+                "--missing {} names a kind of NaN, which --nan-to cannot give a code; leave one out",
+                nan_pattern(kind)
+            );
+        }
+        let (stand_in, entry) = self.stand_in().with_context(|| {
+            SpecialLost(format!(
+                "the missing value {} cannot be kept exactly in {}; use another --data-type, --scale or --offset",
+                nan_pattern(kind),
+                self.placement.target
+            ))
+        })?;
+        self.keep(Special { value: kind, stand_in: Some(stand_in), entry }, stand_in);
         Ok(())
     }
 

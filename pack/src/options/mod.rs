@@ -102,7 +102,8 @@ pub struct PackOptions {
     #[cfg_attr(feature = "clap", arg(allow_hyphen_values = true))]
     pub nan_to: NanTo,
     /// Values that mean "missing", besides NaN and those that the attributes _FillValue and missing_value
-    /// name. Each gets a stored code of its own and comes back bit for bit.
+    /// name. Each gets a stored code of its own and comes back bit for bit, as does a NaN that is named by its bits
+    /// (0x7f800001), if the array has no other.
     #[serde(serialize_with = "json::written", deserialize_with = "names::list")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "V", num_args = 1..))]
     #[cfg_attr(feature = "clap", arg(value_parser = marker, allow_negative_numbers = true))]

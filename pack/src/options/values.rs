@@ -272,11 +272,15 @@ impl<'de> Deserialize<'de> for NanTo {
     }
 }
 
-/// Reads a number as JSON has it, or as people write it (`.5`, `+3`, `nan`, `-inf`).
+/// Reads a number as JSON has it, or as people write it (`.5`, `+3`, `nan`, `-inf`), or the bits of one (`0x7f800001`).
 ///
 /// # Errors
 /// Anything else, and a number out of range for every data type.
 pub fn scalar(text: &str) -> Result<JsonScalar, String> {
+    if text.starts_with("0x") || text.starts_with("0X") {
+        let bits = Value::from(text.to_ascii_lowercase());
+        return JsonScalar::from_json(&bits).map_err(|error| error.to_string());
+    }
     JsonScalar::from_json(text)
         .or_else(|error| match text.parse::<f64>() {
             Ok(number) if number.is_finite() => JsonScalar::from_json(&Value::from(number)),

@@ -1,8 +1,9 @@
 //! Missing markers: values that readers treat as missing. NaN always is one, and is not listed here.
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use recast_kernels::{ElementType, Scalar};
 use serde_json::{Map, Value};
+use zarr_recast::JsonScalar;
 
 use super::number::{Number, Reader, is_less, order, rounded};
 use crate::array::source::Source;
@@ -10,7 +11,7 @@ use crate::error::Result;
 use crate::metadata::document::values;
 use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE, marker};
 use crate::options::PackOptions;
-use crate::text::scalar_text;
+use crate::text::{nan_pattern, scalar_text};
 
 /// Values that netCDF, CF archives and satellite products use where nothing was measured.
 const CUSTOMARY: [f64; 17] = [
@@ -106,6 +107,30 @@ impl Markers {
         let names = [FILL_VALUE, MISSING_VALUE].into_iter();
         let values = names.flat_map(|name| values(attributes.get(name)));
         values.filter_map(|value| marker(value, element_type)).collect()
+    }
+
+    /// The kind of NaN that options name by its bits, in a type.
+    ///
+    /// # Errors
+    /// Several kinds.
+    pub(crate) fn named_nan(
+        element_type: ElementType,
+        options: &PackOptions,
+    ) -> Result<Option<Scalar>> {
+        let is_pattern = |named: &&JsonScalar| named.text().contains("0x");
+        let kinds = options.missing.iter().filter(is_pattern);
+        let kinds = kinds.filter_map(|named| named.to_scalar(element_type).ok());
+        let mut kinds = kinds.filter(|kind| kind.is_nan());
+        let first = kinds.next();
+        if let Some((one, other)) = first.zip(kinds.find(|kind| Some(*kind) != first)) {
+            bail!(
+                "--missing names two kinds of NaN, {} and {}, and the codecs cannot tell them apart; name one, or keep all \
+                 with --readers any",
+                nan_pattern(one),
+                nan_pattern(other)
+            );
+        }
+        Ok(first)
     }
 
     /// Adds values; NaN needs no marker.

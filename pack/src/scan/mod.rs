@@ -7,6 +7,7 @@ pub(crate) mod lanes;
 pub(crate) mod lattice;
 pub(crate) mod limits;
 pub(crate) mod missing;
+pub(crate) mod nan_kinds;
 pub(crate) mod number;
 pub(crate) mod survey;
 pub(crate) mod surveyor;

@@ -12,6 +12,7 @@ use zarr_recast::JsonScalar;
 use super::grid::Grids;
 use super::limits::{ClampStats, Limits};
 use super::missing::Markers;
+use super::nan_kinds::NanKinds;
 use super::number::{Reader, extent, is_less};
 use crate::error::{Error, Result};
 use crate::options::{PackOptions, ValueRange, finite};
@@ -57,6 +58,8 @@ pub struct Survey {
     pub(crate) elements: u64,
     /// The number of NaNs.
     pub(crate) nan: u64,
+    /// Their bit patterns.
+    pub(crate) nan_kinds: NanKinds,
     /// The missing markers.
     pub(crate) markers: Markers,
     /// The special values, which count in no range because the codecs keep them exactly: markers and fill values, each
@@ -91,6 +94,7 @@ impl Survey {
             fill_values: vec![fill_value],
             elements: 0,
             nan: 0,
+            nan_kinds: NanKinds::default(),
             markers,
             reserved_counts: vec![0; reserved_values.values().len()],
             reserved_values,
@@ -125,6 +129,7 @@ impl Survey {
         self.fill_values.dedup();
         self.elements += other.elements;
         self.nan += other.nan;
+        self.nan_kinds.absorb(&other.nan_kinds);
         let mut reserved_values = self.reserved_values.clone();
         reserved_values.extend(other.reserved_values.values().iter().copied());
         let both = |&value: &Scalar| self.count(value) + other.count(value);
@@ -329,6 +334,9 @@ struct Document {
     fill_values: Vec<u64>,
     elements: u64,
     nan: u64,
+    /// The bits of each kind of NaN, with its number of elements; and the elements of other kinds.
+    #[serde(default)]
+    nan_kinds: (Vec<(u64, u64)>, u64),
     markers: Vec<u64>,
     #[serde(rename = "apart")]
     reserved_values: Vec<u64>,
@@ -359,6 +367,7 @@ fn from_base64(text: &str, element_type: ElementType) -> Result<Vec<u8>> {
 impl From<Survey> for Document {
     fn from(survey: Survey) -> Self {
         let excerpt = |(&key, elements): (&u64, &Vec<u8>)| (key, BASE64_STANDARD.encode(elements));
+        let kinds = survey.nan_kinds.counts().iter().map(|(kind, count)| (kind.bits(), *count));
         Self {
             data_type: survey.element_type.name().to_owned(),
             big_endian: cfg!(target_endian = "big"),
@@ -366,6 +375,7 @@ impl From<Survey> for Document {
             fill_values: bits(&survey.fill_values),
             elements: survey.elements,
             nan: survey.nan,
+            nan_kinds: (kinds.collect(), survey.nan_kinds.others()),
             markers: bits(survey.markers.values()),
             reserved_values: bits(survey.reserved_values.values()),
             reserved_counts: survey.reserved_counts,
@@ -402,11 +412,13 @@ impl TryFrom<Document> for Survey {
         let excerpts: Result<BTreeMap<_, _>> = document.excerpts.iter().map(excerpt).collect();
         let sample = from_base64(&document.sample, element_type)?;
         let pair = |&(a, b): &(u64, u64)| (f64::from_bits(a), f64::from_bits(b));
+        let kinds = document.nan_kinds.0.iter().map(|&(bits, count)| (scalar(bits), count));
         let grids: Vec<(f64, f64)> = document.grids.iter().map(pair).collect();
         Ok(Self {
             fill_values: document.fill_values.iter().map(|&bits| scalar(bits)).collect(),
             elements: document.elements,
             nan: document.nan,
+            nan_kinds: NanKinds::of(kinds, document.nan_kinds.1),
             reserved_values,
             reserved_counts: document.reserved_counts,
             infinite: document.infinite,

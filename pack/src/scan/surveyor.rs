@@ -236,9 +236,12 @@ impl<'a, N: Number> Block<'a, N> {
     /// Counts elements and special values, and updates the grids with the others.
     fn count(&mut self, bytes: &[u8], numbers: &mut Vec<N>) -> Result<()> {
         let Prepared { reader, reserved, .. } = self.prepared;
-        let Survey { elements: before, reserved_counts, grids, .. } = &mut self.survey;
+        let Survey { elements: before, reserved_counts, grids, nan_kinds, .. } = &mut self.survey;
         reader.read_into(bytes, numbers)?;
         let kinds = Kinds::of(numbers, reserved);
+        if kinds.nan > 0 {
+            nan_kinds.add_all(reader.element_type(), bytes, kinds.nan);
+        }
         if kinds.marked > 0 {
             for (count, value) in reserved_counts.iter_mut().zip(reserved) {
                 *count += numbers.iter().filter(|&number| number == value).count() as u64;
@@ -277,10 +280,14 @@ impl<'a, N: Number> Block<'a, N> {
 
     /// As [`Self::add`], for elements that are the fill value and not in memory.
     fn add_fill(&mut self, elements: u64) {
-        let Survey { fill_value, reserved_values, reserved_counts, .. } = &mut self.survey;
+        let Survey { fill_value, reserved_values, reserved_counts, nan_kinds, .. } =
+            &mut self.survey;
         let index = reserved_values.values().iter().position(|value| value.equals(*fill_value));
         let count = index.and_then(|index| reserved_counts.get_mut(index));
         *count.unwrap_or(&mut self.kinds.nan) += elements;
+        if fill_value.is_nan() {
+            nan_kinds.add(*fill_value, elements);
+        }
         self.survey.elements += elements;
         let of_fill = &self.prepared.of_fill;
         if of_fill.lock().unwrap_or_else(PoisonError::into_inner).insert(elements) {

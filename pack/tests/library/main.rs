@@ -25,6 +25,7 @@ mod markers;
 mod migrate;
 mod missing;
 mod names;
+mod nan_kinds;
 mod outputs;
 mod own;
 mod pack;

@@ -55,6 +55,9 @@ class PackReport(Report):
         The bound of the error, in a sentence, and on which grid of values it holds, if not for all.
     grid : dict or None
         ``step`` (and ``origin``, unless it is 0) of the grid on which values must be to keep the bound.
+    nan_kinds : dict or None
+        The number of ``kinds`` of NaN (bit patterns), the first ``patterns``, and what they are ``decoded`` to, if some
+        become one.
     coarse : dict or None
         The bound in units of the range and of the standard deviation of the values, if it exceeds a tenth of one.
     dry_run : bool
@@ -76,6 +79,7 @@ class PackReport(Report):
     error: dict[str, Any]
     bound: str | None
     grid: dict[str, float] | None
+    nan_kinds: dict[str, Any] | None
     coarse: dict[str, float | None] | None
     dry_run: bool
 
@@ -269,7 +273,7 @@ def pack(
     nan : int, "auto", "min", "max" or None
         The stored value of NaN. With None, NaN is an error.
     missing : float or sequence, optional
-        Values that mean "missing".
+        Values that mean "missing"; ``"0x7f800001"`` is a kind of NaN, which comes back bit for bit.
     infinity, allow_collisions, allow_constant : bool, optional
         Give infinities codes of their own; allow valid values to share a code with missing ones; allow a bound that
         leaves one value of an array that has several.

@@ -68,6 +68,8 @@ pub struct CompareReport {
     /// Missing markers of `a` in the data that no attribute of `b` names: readers would take them for data.
     #[serde(serialize_with = "json::written")]
     pub unnamed: Vec<Scalar>,
+    /// The first element that is NaN in both, but with other bits.
+    pub first_other_nan: Option<Found>,
     /// The first element over the tolerance.
     pub first_over: Option<Found>,
     /// The reason.
@@ -100,6 +102,8 @@ pub struct CompareCounts {
     pub became_nan: u64,
     /// Missing markers in `b` only.
     pub became_missing: u64,
+    /// NaN in both, with other bits: another kind of NaN.
+    pub other_nan: u64,
     /// Over the tolerance, if there is one.
     pub over: Option<u64>,
 }
@@ -185,10 +189,12 @@ impl CompareJob {
                 fill: sums.fill,
                 became_nan: sums.became_nan,
                 became_missing: sums.became_missing,
+                other_nan: comparison.other_nan,
                 over: asked.map(|_| comparison.wrong),
             },
             error: comparison.errors(extent, relative > 0.0),
             unnamed,
+            first_other_nan: comparison.first_other_nan.clone(),
             first_over,
             why,
             range: survey.range(),

@@ -41,7 +41,7 @@ pub use chunk_advice::ChunkAdvice;
 pub use context::PackJob;
 pub(crate) use context::Request;
 pub(crate) use estimate::{Estimate, estimate};
-pub use report::{Bytes, Counts, Missing, PackErrors, PackReport, ScaleFrom, Suspect};
+pub use report::{Bytes, Counts, MergedNans, Missing, PackErrors, PackReport, ScaleFrom, Suspect};
 
 impl runner::Job for PackJob {
     type Report = PackReport;

@@ -22,7 +22,7 @@ use crate::scan::missing::Markers;
 use crate::scan::number::{self, extent};
 use crate::scan::survey::Survey;
 use crate::store::links::OutsideLinks;
-use crate::text::as_shown;
+use crate::text::{as_shown, nan_pattern};
 
 /// The report of packing an array.
 #[derive(Debug, Serialize)]
@@ -56,6 +56,8 @@ pub struct PackReport {
     pub encoded_fill_value: Option<Scalar>,
     /// The missing markers besides NaN.
     pub missing: Vec<Missing>,
+    /// The kinds of NaN in the array, if there are several and the codecs make fewer of them.
+    pub nan_kinds: Option<MergedNans>,
     /// Values that were packed as data but look like missing ones that no attribute names: an end of the range, far from
     /// all other values and customary in archives.
     pub suspects: Vec<Suspect>,
@@ -146,6 +148,46 @@ pub struct Missing {
     /// Its stored code.
     #[serde(serialize_with = "json::written")]
     pub code: Option<Scalar>,
+}
+
+/// Kinds of NaN, bit patterns, of which the codecs make fewer.
+#[derive(Clone, Debug, Serialize)]
+pub struct MergedNans {
+    /// The number of kinds in the array; of many, at least so many.
+    pub kinds: usize,
+    /// The first of them, in hexadecimal digits.
+    pub patterns: Vec<String>,
+    /// What all of them decode to.
+    pub decoded: Vec<String>,
+}
+
+impl MergedNans {
+    fn of(survey: &Survey, candidate: &Candidate) -> Option<Self> {
+        const NAMED: usize = 4;
+        let kinds = &survey.nan_kinds;
+        let patterns = kinds.counts().iter().map(|(kind, _)| *kind);
+        let mut decoded = Vec::new();
+        for kind in patterns.clone() {
+            let back = candidate.decoded(&kind.to_ne_bytes()).ok();
+            let back = back.and_then(|back| Scalar::from_ne_bytes(survey.element_type, &back));
+            let back = back.map(nan_pattern);
+            decoded.extend(back.filter(|back| !decoded.contains(back)));
+        }
+        let number = kinds.counts().len() + usize::from(kinds.others() > 0);
+        (decoded.len() < number && number > 1).then(|| Self {
+            kinds: number,
+            patterns: patterns.take(NAMED).map(nan_pattern).collect(),
+            decoded: decoded.into_iter().take(NAMED).collect(),
+        })
+    }
+}
+
+impl std::fmt::Display for MergedNans {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { kinds, patterns, decoded } = self;
+        let more = if *kinds > patterns.len() { ", …" } else { "" };
+        write!(f, "{kinds} ({}{more}) become {}", patterns.join(", "), decoded.join(", "))
+    }
 }
 
 /// A value that looks like a missing one.
@@ -320,6 +362,7 @@ impl PackReport {
             missing,
             readers: (!candidate.codecs.is_empty())
                 .then(|| readers(&codecs, &candidate.codecs, survey.element_type)),
+            nan_kinds: MergedNans::of(survey, &candidate),
             suspects,
             compression: storage.to_string(),
             codecs,
