@@ -21,7 +21,7 @@ fuzz() {
     # An input that takes 10 s, or a gigabyte, is a finding too. Jobs on stores take some more of both, inputs of more than a
     # few bytes from the start, and threads that are about to end when leaks are looked for.
     limits="-timeout=10 -rss_limit_mb=1024"
-    [ "$1" != doors ] || limits="-timeout=20 -rss_limit_mb=2048 -len_control=0 -detect_leaks=0"
+    [ "$1" != doors ] || limits="-timeout=30 -rss_limit_mb=2048 -len_control=0 -detect_leaks=0"
     cargo +nightly fuzz run "$1" "fuzz/corpus/$1" "fuzz/seeds/$1" -- \
         -max_total_time="$seconds" -max_len=4096 -print_final_stats=1 $limits $dictionary
 }
