@@ -351,3 +351,12 @@ def test_a_group_of_the_source_gets_nothing_unless_asked(source, tmp_path):
             zarr_recast.pack(origin, target, max_abs_error=BOUND)
         zarr_recast.pack(origin, target, max_abs_error=BOUND, into_group=True)
         assert zarr_recast.verify(origin, target, atol=BOUND).passed
+
+
+def test_a_path_with_a_slash_names_the_same_array(tmp_path):
+    group = zarr.create_group(tmp_path / "in.zarr")
+    group.create_array("t", data=np.arange(3000, dtype="float32"))
+    report = zarr_recast.pack(
+        tmp_path / "in.zarr", tmp_path / "out.zarr", max_abs_error={"/t": 0.01}, grid={"t/": True}
+    )
+    assert report.packed["t"].grid["step"] == 1

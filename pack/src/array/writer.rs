@@ -81,6 +81,15 @@ impl Writer {
         Ok(Self { encoder, fill: fill_value, document })
     }
 
+    /// Replaces a member of an attribute that the array has.
+    pub(crate) fn record(&mut self, attribute: &str, member: &str, value: Value) {
+        let attributes = self.document.get_mut("attributes");
+        let object = attributes.and_then(|attributes| attributes.get_mut(attribute));
+        if let Some(place) = object.and_then(|object| object.get_mut(member)) {
+            *place = value;
+        }
+    }
+
     /// The codecs of the array, all of them.
     pub(crate) fn codecs(&self) -> &Value {
         self.document.get("codecs").unwrap_or(&Value::Null)

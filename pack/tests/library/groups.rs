@@ -139,6 +139,23 @@ fn a_bound_over_the_range_is_coarse_for_no_array() {
     assert!(reports(&report).iter().all(|report| report.coarse.is_none()));
 }
 
+/// `name = '*'` stands for the data, as a run without a table does.
+#[test]
+fn a_pattern_of_a_table_leaves_coordinates_alone() {
+    let trial = of_weather();
+    let job = |text: &str| -> GroupJob {
+        let rules = told(ArrayRule::list_from_toml(text)).unwrap();
+        GroupJob { rules, ..trial.group_job(PackOptions::default()) }
+    };
+    let table = "[[array]]\nname = '**'\nmax-abs-error = 0.01";
+    let arrays = ["deep/t2m", "flag", "t2m", "wind"];
+    assert_eq!(packed(&run(&job(table))), arrays);
+    let named = GroupJob { include: list(&["lat"]), ..job(table) };
+    assert!(packed(&run(&named)).contains(&"lat"));
+    let exact = job("[[array]]\nname = 'lat'\nmax-abs-error = 0.01");
+    assert_eq!(packed(&run(&exact)), ["lat"]);
+}
+
 #[test]
 fn a_configuration_says_how_for_each() {
     let trial = of_weather();
@@ -464,7 +481,7 @@ fn packed_arrays_are_packed_again_on_request_and_remember_their_first_error() {
         assert_eq!(document["codecs"].to_string().matches("cast_value").count(), 1, "{name}");
         let provenance = &document["attributes"]["recast"];
         assert_eq!(provenance["max_abs_error"], 0.2, "{name}");
-        assert_eq!(provenance["source"]["max_abs_error"], 0.001, "{name}");
+        assert_eq!(provenance["source"][0]["max_abs_error"], 0.001, "{name}");
     }
 }
 

@@ -263,6 +263,21 @@ fn a_recorded_bound_is_a_tolerance() {
     }
 }
 
+/// Half a step, or what float32 cannot express; the check itself allows for more.
+#[test]
+fn a_step_records_the_error_that_was_measured() {
+    let values: Vec<f32> = (0..5000).map(|step| step as f32 * 99.957_4).collect();
+    let trial = Trial::new(&values, 1000, json!({"fill_value": "NaN"}));
+    for step in [0.001, 8.0] {
+        let report = trial.pack(PackOptions { precision: Some(step), ..PackOptions::default() });
+        let measured = report.unwrap().error.errors.max;
+        let recorded = trial.metadata()["attributes"]["recast"]["max_abs_error"].as_f64().unwrap();
+        assert_eq!(recorded, measured.max(step / 2.0));
+        let job = CompareJob { recorded: true, ..CompareJob::new(trial.input(), trial.output()) };
+        assert_eq!(told(job.run(&one_thread())).unwrap().failure(), None);
+    }
+}
+
 #[test]
 fn recorded_bounds_add_up_and_their_absence_means_equality() {
     let trial = of_waves();

@@ -328,7 +328,7 @@ def pack(
         Invalid options; a path without an array; an array that cannot be read or kept within the bound; an output
         that cannot be written. The text names the place and a way out. An exception of a store is the cause.
     """
-    options = {name: value for name, value in locals().items() if name not in _SETTINGS}
+    options = {name: _by_path(value) for name, value in locals().items() if name not in _SETTINGS}
     if target is None and not dry_run:
         raise TypeError("pack needs a target, unless it is a dry run")
     names = {name for value in options.values() if isinstance(value, Mapping) for name in value}
@@ -364,6 +364,13 @@ def pack(
         copied={one["array"]: one["reason"] for one in entries if "reason" in one},
         dry_run=details["dry_run"],
     )
+
+
+def _by_path(value: Any) -> Any:
+    """A dictionary by paths, which may have slashes at their ends."""
+    if not isinstance(value, Mapping):
+        return value
+    return {path.strip("/") if isinstance(path, str) else path: one for path, one in value.items()}
 
 
 def _warn_of_grids(

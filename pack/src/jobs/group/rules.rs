@@ -193,6 +193,16 @@ impl<'a> Rules<'a> {
                 (None, None) => copy(reason),
             };
         }
+        // A pattern is for all arrays that it does not have to know, and these are no data.
+        let is_pattern = table.is_some_and(|table| matches!(table.name, Name::Pattern(_)));
+        if let Some(reason) = &properties.coordinate
+            && is_pattern
+            && by_path.is_none()
+            && !is_named
+            && !self.job.all
+        {
+            return copy(reason);
+        }
         if table.is_some() || by_path.is_some() {
             // The rule is wrong, not the usage.
             let checked = match properties.integers {

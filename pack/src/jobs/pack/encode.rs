@@ -15,9 +15,11 @@ use crate::array::region::{Block, Region};
 use crate::array::writer::{Encoding, Writer};
 use crate::check::chunk_check::{ElementChecker, Expected};
 use crate::check::comparison::{Comparison, Tolerance};
+use crate::check::recorded::ABSOLUTE;
 use crate::choose::candidate::Candidate;
 use crate::error::Result;
 use crate::metadata::byte_codecs::Storage;
+use crate::metadata::document::PROVENANCE;
 use crate::scan::limits::ClampStats;
 use crate::store::staging::Staged;
 
@@ -92,7 +94,7 @@ impl PackContext<'_> {
         scope: Scope<'_>,
     ) -> Result<Encoded> {
         let source = self.source;
-        let encoder = ChunkEncoder::new(self, &candidate, &storage, tolerance, scope)?;
+        let mut encoder = ChunkEncoder::new(self, &candidate, &storage, tolerance, scope)?;
         let (pass, count) = match scope {
             Scope::All(_) => (source.pass("write"), source.chunks()),
             Scope::Estimate(sample) => ("sample".into(), sample.numbers.len() as u64),
@@ -102,7 +104,15 @@ impl PackContext<'_> {
         let mut stats = self.workers.merge(pass, count, chunk, ChunkStats::merge)?;
         let mut sampled = None;
         match scope {
-            Scope::All(directory) => encoder.writer.finish(directory)?,
+            Scope::All(directory) => {
+                if let Some(step) = self.options.precision {
+                    // The check allows for the worst rounding; all elements have been compared.
+                    let half = step / self.options.errors_in_a_step();
+                    let kept = half.max(stats.comparison.sums.max).min(tolerance.absolute);
+                    encoder.writer.record(PROVENANCE, ABSOLUTE, kept.into());
+                }
+                encoder.writer.finish(directory)?;
+            }
             Scope::Estimate(_) => {
                 let all = source.elements() as f64 / stats.elements.max(1) as f64;
                 stats.stored_bytes = (stats.stored_bytes as f64 * all).round() as u64;
