@@ -23,6 +23,42 @@ pub struct BindOptions {
     pub level: Option<Level>,
     /// The byte order of encoded elements; by default this machine's.
     pub encoded_byte_order: ByteOrder,
+    /// The place of the codecs in the metadata, for errors and warnings.
+    pub place: CodecPlace,
+}
+
+/// The place in a document of the codecs that are bound together. It appears in errors and warnings.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CodecPlace {
+    /// In the list at this path, from the codec with this index on.
+    List {
+        /// For instance `codecs`, the default, or `codecs[0].configuration.codecs` inside a shard.
+        path: String,
+        /// The index of the first of the codecs.
+        first: usize,
+    },
+    /// Unknown: errors name the codec alone.
+    Unknown,
+}
+
+impl Default for CodecPlace {
+    fn default() -> Self {
+        Self::List { path: "codecs".into(), first: 0 }
+    }
+}
+
+impl CodecPlace {
+    /// The path of the codec with this index among those bound, and its name in a sentence.
+    fn of(&self, index: usize, codec: &Codec) -> (String, String) {
+        match self {
+            Self::List { path, first } => {
+                let path = format!("{path}[{}]", first + index);
+                let name = format!("{path} ({})", codec.name());
+                (path, name)
+            }
+            Self::Unknown => (String::new(), codec.name().into()),
+        }
+    }
 }
 
 impl BindOptions {
@@ -48,6 +84,12 @@ impl BindOptions {
     #[must_use]
     pub fn encoded_byte_order(self, encoded_byte_order: ByteOrder) -> Self {
         Self { encoded_byte_order, ..self }
+    }
+
+    /// The same for codecs in another place of the metadata.
+    #[must_use]
+    pub fn place(self, place: CodecPlace) -> Self {
+        Self { place, ..self }
     }
 }
 
@@ -121,14 +163,14 @@ impl Chain {
         let mut warnings = Vec::new();
         let (mut encode_steps, mut decode_parts) = (Vec::new(), Vec::new());
         for (index, codec) in codecs.iter().enumerate() {
-            let path = format!("codecs[{index}]");
+            let (path, name) = options.place.of(index, codec);
             let bound = codec
                 .bind(encoded_type, options.float_overflow)
                 .map_err(|error| error.below(&path))?;
             warnings.extend(bound.warning);
             if fill_value.is_some() {
                 parts.push(Part {
-                    name: format!("{path} ({})", codec.name()),
+                    name,
                     target: bound.target,
                     encode: plan(encoded_type, &bound.encode, false, false)?,
                     decode: plan(bound.target, &bound.decode, false, false)?,

@@ -71,7 +71,7 @@ impl fmt::Display for Warning {
 /// One codec of a chain, to follow the fill value step by step.
 #[derive(Debug)]
 pub(crate) struct Part {
-    /// For instance `codecs[1] (cast_value)`.
+    /// For instance `codecs[1] (cast_value)`; the name alone if its place is unknown.
     pub(crate) name: String,
     pub(crate) target: ElementType,
     pub(crate) encode: Plan,

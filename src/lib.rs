@@ -66,7 +66,7 @@ mod fill_check;
 pub mod fill_value;
 mod json;
 
-pub use chain::{BindOptions, Chain};
+pub use chain::{BindOptions, Chain, CodecPlace};
 pub use codec::{AsType, CastValue, Codec, Entries, FixedScaleOffset, ScalarMap, ScaleOffset};
 pub use error::{BindError, MetadataError, advice};
 pub use fill_check::{FillCheck, Warning, WarningKind};
@@ -102,8 +102,8 @@ pub use recast_kernels::{bytemuck, half};
 /// ```
 /// ```compile_fail,E0639
 /// let (fill_check, float_overflow) = Default::default();
-/// let (level, encoded_byte_order) = Default::default();
-/// let _ = zarr_recast::BindOptions { fill_check, float_overflow, level, encoded_byte_order };
+/// let (level, encoded_byte_order, place) = Default::default();
+/// let _ = zarr_recast::BindOptions { fill_check, float_overflow, level, encoded_byte_order, place };
 /// ```
 /// ```compile_fail,E0639
 /// let (kind, message) = (zarr_recast::WarningKind::FillChanged, String::new());

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use recast_kernels::{ElementType, Plan, RunError, Scalar};
 use serde_json::Value;
-use zarr_recast::{BindOptions, Chain, Codec, FillCheck, WarningKind, data_type};
+use zarr_recast::{BindOptions, Chain, Codec, CodecPlace, FillCheck, WarningKind, data_type};
 use zarrs::array::codec::api::CodecError;
 use zarrs::array::{DataType, FillValue, Indexer, unravel_index};
 use zarrs::metadata::v3::MetadataV3;
@@ -44,6 +44,8 @@ pub(crate) struct Settings {
     pub(crate) options: Option<BindOptions>,
     /// The byte orders of a filter of Zarr v2.
     pub(crate) orders: Option<FilterOrders>,
+    /// The place of the codecs in the metadata, which zarrs does not tell codecs.
+    pub(crate) place: Option<CodecPlace>,
 }
 
 impl Settings {
@@ -54,7 +56,8 @@ impl Settings {
             (first, second) => Some(first?.followed_by(second?)?),
         };
         let options = self.options.clone();
-        (self.options == next.options).then_some(Self { options, orders })
+        let place = self.place.clone();
+        (self.options == next.options).then_some(Self { options, orders, place })
     }
 }
 
@@ -89,6 +92,7 @@ impl Bound {
         })?;
         let report = || BindOptions::default().fill_check(FillCheck::ReportOnly);
         let options = settings.options.clone().unwrap_or_else(report);
+        let options = options.place(settings.place.clone().unwrap_or(CodecPlace::Unknown));
         let chain = Chain::bind(element_type, Some(scalar), &codecs, &options)
             .map_err(|error| CodecError::Other(format!("{}: {error}", names(&codecs))))?;
         // Only legacy codecs bind with a fill value that they cannot encode.
@@ -218,7 +222,7 @@ impl Bound {
         match error {
             RunError::Element(source) => {
                 let at = place.of(source.index);
-                ElementError { codecs, operation, chunk: None, at, source }.into()
+                ElementError { codecs, operation, chunk: None, element: None, at, source }.into()
             }
             other => CodecError::Other(format!("{codecs}, {operation}: {other}")),
         }
@@ -243,7 +247,8 @@ pub(crate) fn encoded_data_type(
     orders: Option<FilterOrders>,
 ) -> Result<DataType, CodecError> {
     let other = |error: String| CodecError::Other(format!("{}: {error}", names(codecs)));
-    let chain = Chain::bind(element_type(data_type)?, None, codecs, &BindOptions::default())
+    let options = BindOptions::default().place(CodecPlace::Unknown);
+    let chain = Chain::bind(element_type(data_type)?, None, codecs, &options)
         .map_err(|error| other(error.to_string()))?;
     let encoded = DataType::from_metadata(&MetadataV3::new(chain.encoded_type().name()))
         .map_err(|error| other(error.to_string()))?;

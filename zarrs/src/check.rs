@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use zarrs::array::codec::ShardingCodec;
-use zarrs::array::codec::api::{ArrayToBytesCodecTraits, CodecError};
+use zarr_recast::CodecPlace;
+use zarrs::array::codec::api::CodecError;
 use zarrs::array::{Array, ArrayBuilder, ArrayCreateError, CodecChain, DataType, FillValue};
+use zarrs::metadata::ArrayMetadata;
 use zarrs::plugin::PluginCreateError;
 
 use crate::bound::Bound;
 use crate::codec::RecastCodec;
-use crate::fuse::configuration;
+use crate::fuse::inner_chain;
 
 /// Builds an array as `ArrayBuilder::build` does, and checks it as [`check`] does. A fill value that `scale_offset`,
 /// together with the codecs next to it, returns with a rounding error is refused too: elements that were never written
@@ -62,10 +63,18 @@ fn check_codecs<TStorage: ?Sized>(
     let refused = |error: CodecError| {
         ArrayCreateError::CodecsCreateError(PluginCreateError::Other(error.to_string()))
     };
-    check_chain(&array.codecs(), array.data_type(), array.fill_value(), check).map_err(refused)
+    let list = match array.metadata() {
+        ArrayMetadata::V2(_) => "filters",
+        ArrayMetadata::V3(_) => "codecs",
+    };
+    check_chain(list, &array.codecs(), array.data_type(), array.fill_value(), check)
+        .map_err(refused)
 }
 
+/// Checks the codecs of `chain`, which stand in the metadata at the path `list`.
+
 fn check_chain(
+    list: &str,
     chain: &CodecChain,
     data_type: &DataType,
     fill_value: &FillValue,
@@ -73,12 +82,13 @@ fn check_chain(
 ) -> Result<(), CodecError> {
     let (mut data_type, mut fill_value) = (data_type.clone(), fill_value.clone());
     let mut neighbours: Option<Arc<Bound>> = None;
-    for codec in chain.array_to_array_codecs() {
+    for (first, codec) in chain.array_to_array_codecs().iter().enumerate() {
         let mut joined = None;
         if let Some(codec) = codec.as_any().downcast_ref::<RecastCodec>()
             && !codec.codecs().is_empty()
         {
-            let bound = codec.bound(&data_type, &fill_value)?;
+            let place = CodecPlace::List { path: list.into(), first };
+            let bound = codec.at(place).bound(&data_type, &fill_value)?;
             bound.check_for_writing()?;
             let both = neighbours.as_ref().and_then(|before| before.followed_by(&bound));
             if both.is_some() {
@@ -95,12 +105,7 @@ fn check_chain(
     if let Some(neighbours) = neighbours {
         check(&neighbours)?;
     }
-    inner_chain(chain.array_to_bytes_codec())
-        .map_or(Ok(()), |inner| check_chain(&inner, &data_type, &fill_value, check))
-}
-
-/// The codecs inside the shards of a sharding codec, rebuilt from their metadata.
-fn inner_chain(codec: &Arc<dyn ArrayToBytesCodecTraits>) -> Option<CodecChain> {
-    let sharding: &ShardingCodec = codec.as_any().downcast_ref()?;
-    CodecChain::from_metadata(&configuration(sharding)?.codecs).ok()
+    let Some(inner) = inner_chain(chain.array_to_bytes_codec()) else { return Ok(()) };
+    let list = format!("{list}[{}].configuration.codecs", chain.array_to_array_codecs().len());
+    check_chain(&list, &inner, &data_type, &fill_value, check)
 }

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use serde_json::Value;
-use zarr_recast::{AsType, BindOptions, CastValue, Codec, FixedScaleOffset, ScaleOffset};
+use zarr_recast::{
+    AsType, BindOptions, CastValue, Codec, CodecPlace, FixedScaleOffset, ScaleOffset,
+};
 use zarrs::array::codec::api::{
     ArrayBytes, ArrayCodecTraits, ArrayPartialDecoderTraits, ArrayPartialEncoderTraits,
     ArrayToArrayCodecTraits, CodecError, CodecMetadataOptions, CodecOptions, CodecSpecificOptions,
@@ -136,6 +138,12 @@ impl RecastCodec {
     /// A codec with the metadata of this one that runs `codecs`.
     pub(crate) fn running(&self, codecs: Vec<Codec>, settings: Settings) -> Self {
         Self::new(codecs, self.names, self.configuration.clone(), settings)
+    }
+
+    /// The same codec, whose errors name its place in the metadata.
+    pub(crate) fn at(&self, place: CodecPlace) -> Self {
+        let settings = Settings { place: Some(place), ..self.settings.clone() };
+        self.running(self.codecs.clone(), settings)
     }
 
     pub(crate) fn id(&self) -> CodecId {

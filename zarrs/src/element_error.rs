@@ -48,6 +48,7 @@ impl fmt::Display for Operation {
 /// let error = ElementError::of(&error).expect("an element");
 /// assert_eq!(error.chunk, Some(vec![1, 0]));
 /// assert_eq!(error.at, Some(vec![1, 1])); // within the chunk
+/// assert_eq!(error.element, Some(vec![3, 1])); // in the array
 /// assert_eq!((error.source.value.to_f64(), error.source.reason), (300.0, Reason::OutOfRange));
 /// # Ok(()) }
 /// ```
@@ -61,10 +62,14 @@ pub struct ElementError {
     /// The indices of the chunk in the array's grid, from [`read`](crate::read) and
     /// [`write`](crate::write); zarrs does not tell codecs.
     pub chunk: Option<Vec<u64>>,
-    /// The indices of the element in its chunk; for codecs inside a shard, in the chunk of the shard.
+    /// The indices of the element in the array, from [`write`](crate::write), and from [`read`](crate::read) where the
+    /// first codec fails on a whole chunk.
+    pub element: Option<Vec<u64>>,
+    /// If `element` is known, the indices of the element in its chunk. Otherwise its indices in the elements that reach
+    /// the codec: of an inner chunk if the codec is inside a shard, of a transposed one behind `transpose`.
     pub at: Option<Vec<u64>>,
-    /// The element, and why it cannot be converted. Its index counts the elements of one call of the
-    /// codec: a chunk, or the requested part of it.
+    /// The element, and why it cannot be converted. From [`write`](crate::write), its index counts the elements given;
+    /// otherwise those of one call of the codec: a chunk, or the requested part of it.
     pub source: CastError,
 }
 
@@ -86,11 +91,23 @@ impl ElementError {
 
     /// The same error, naming the chunk if it is about an element.
     pub(crate) fn in_chunk(error: ArrayError, chunk: &[u64]) -> ArrayError {
+        Self::changed(error, |element| Self { chunk: Some(chunk.to_vec()), ..element })
+    }
+
+    /// The same error of an element whose indices in the chunk are known. The chunk begins at the element `start` of
+    /// the array.
+    pub(crate) fn in_array(error: ArrayError, chunk: &[u64], start: &[u64]) -> ArrayError {
+        Self::changed(error, |element| {
+            let at = element.at.iter().flatten();
+            let place = at.zip(start).map(|(at, start)| start + at).collect();
+            Self { chunk: Some(chunk.to_vec()), element: Some(place), ..element }
+        })
+    }
+
+    /// The error with `change`, if it is about an element.
+    fn changed(error: ArrayError, change: impl FnOnce(Self) -> Self) -> ArrayError {
         match Self::of(&error) {
-            Some(element) => {
-                let element = Self { chunk: Some(chunk.to_vec()), ..element.clone() };
-                ArrayError::CodecError(element.into())
-            }
+            Some(element) => ArrayError::CodecError(change(element.clone()).into()),
             None => error,
         }
     }
@@ -98,13 +115,16 @@ impl ElementError {
 
 impl fmt::Display for ElementError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { codecs, operation, chunk, at, source } = self;
+        let Self { codecs, operation, chunk, element, at, source } = self;
         write!(f, "{codecs}, {operation}: {source:#}; {}", advice(source))?;
-        match (at, chunk) {
-            (Some(at), Some(chunk)) => write!(f, " (at {at:?} of chunk {chunk:?})"),
-            (Some(at), None) => write!(f, " (at {at:?} of the chunk)"),
-            (None, Some(chunk)) => write!(f, " (in chunk {chunk:?})"),
-            (None, None) => Ok(()),
+        match (element, at) {
+            (Some(element), _) => write!(f, " (at {element:?} of the array")?,
+            (None, Some(at)) => write!(f, " (at {at:?} of the elements that reach {codecs}")?,
+            (None, None) => write!(f, " (in the elements that reach {codecs}")?,
+        }
+        match chunk {
+            Some(chunk) => write!(f, ", in chunk {chunk:?})"),
+            None => f.write_str(")"),
         }
     }
 }

@@ -171,8 +171,14 @@ pub(crate) fn fused_sharding(
     })
 }
 
+/// The codecs inside the shards of a sharding codec, created from their metadata.
+pub(crate) fn inner_chain(codec: &Arc<dyn ArrayToBytesCodecTraits>) -> Option<CodecChain> {
+    let sharding: &ShardingCodec = codec.as_any().downcast_ref()?;
+    CodecChain::from_metadata(&configuration(sharding)?.codecs).ok()
+}
+
 /// The configuration of a sharding codec.
-pub(crate) fn configuration(sharding: &ShardingCodec) -> Option<ShardingCodecConfigurationV1> {
+fn configuration(sharding: &ShardingCodec) -> Option<ShardingCodecConfigurationV1> {
     let options = CodecMetadataOptions::default();
     let configuration = sharding.configuration(ZarrVersion::V3, &options)?;
     match ShardingCodecConfiguration::try_from_configuration(configuration).ok()? {

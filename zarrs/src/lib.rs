@@ -113,9 +113,11 @@
 //! [`open_v1`] opens arrays of Zarr v1, which zarrs does not support.
 //!
 //! # Errors
-//! An error names the codec, the element's index in the elements read or written, its indices in the chunk, its
-//! value, the reason and a way out. [`ElementError`] has them as data. zarrs does not tell codecs which chunk they
-//! work on; [`read`] and [`write()`] add it. If zarrs cannot open an array, [`explain`] says what to enable.
+//! An error names the codec, the element's index, its value and indices, the reason and a way out. [`ElementError`] has them
+//! as data. zarrs does not tell codecs which chunk they work on, or which codecs come before them. So an error of zarrs
+//! has the value and the place that reach the codec: another place inside a shard, another value behind a codec
+//! that runs on its own. [`write()`] names the element as it was given, its place in the array, and the chunk; [`read`] the
+//! chunk, and the place in the array where it can. If zarrs cannot open an array, [`explain`] says what to enable.
 //!
 //! # Dependencies in signatures
 //! [`zarrs`] is re-exported. A new minor version of it (0.24) is a breaking change of this crate.

@@ -161,7 +161,7 @@ fn create(
         .map_err(|error| PluginCreateError::Other(format!("{}: {error}", names.v3)))?;
     let configuration = configuration.unwrap_or_default();
     let orders = (version == ZarrVersion::V2).then(|| FilterOrders::of(&configuration));
-    let settings = Settings { options: None, orders };
+    let settings = Settings { orders, ..Settings::default() };
     let codec = RecastCodec::new(vec![codec], names, configuration, settings);
     Ok(api::Codec::ArrayToArray(Arc::new(codec)))
 }

@@ -40,7 +40,8 @@ use crate::fuse::fused_sharding;
 ///
 /// # Errors
 /// Those of `Array::retrieve_array_subset`: a subset of other dimensions than the array's, elements of
-/// another type, a chunk that cannot be read or decoded. An [`ElementError`] names the chunk.
+/// another type, a chunk that cannot be read or decoded. An [`ElementError`] names the chunk, and the element where it
+/// can.
 pub fn read<T, TStorage>(
     array: &Array<TStorage>,
     subset: &ArraySubset,
@@ -132,7 +133,8 @@ where
                     continue;
                 };
                 let decoded = bound.decode_into(encoded, run, number * len, &shape);
-                decoded.map_err(|error| in_chunk(error.into()))?;
+                let in_array = |error| ElementError::in_array(error, &chunk, whole.start());
+                decoded.map_err(|error| in_array(error.into()))?;
             }
         } else {
             for start in starts() {

@@ -6,7 +6,9 @@ use std::collections::HashSet;
 use anyhow::{Context, bail};
 use recast_kernels::{ElementType, Scalar};
 use serde_json::Value;
-use zarr_recast::{BindError, BindOptions, CastValue, Chain, Codec, FillCheck, WarningKind};
+use zarr_recast::{
+    BindError, BindOptions, CastValue, Chain, Codec, CodecPlace, FillCheck, WarningKind,
+};
 
 use super::codecs::{CodecKind, CodecList};
 use crate::error::Result;
@@ -81,8 +83,9 @@ impl BoundCodecs {
         // The elements that reach a codec are known as long as all codecs before it are.
         let mut is_known = true;
         let mut to_bytes = None;
+        let list = path;
         for (index, entry) in codecs.0.iter().enumerate() {
-            let path = format!("{path}[{index}]");
+            let path = format!("{list}[{index}]");
             let (name, configuration) = (&entry.name, entry.configuration());
             let mut values = None;
             match entry.kind() {
@@ -95,7 +98,10 @@ impl BoundCodecs {
                     }
                     let codec = entry.value_codec().map_err(|error| error.below(&path))?;
                     if is_known {
-                        let bound = self.bind(&path, codec, (element_type, fill_value), options)?;
+                        let place = CodecPlace::List { path: list.into(), first: index };
+                        let options = options.clone().place(place);
+                        let bound =
+                            self.bind(&path, codec, (element_type, fill_value), &options)?;
                         (element_type, fill_value) = (bound.element_type, bound.fill_value);
                         values = Some(bound);
                     }
@@ -133,8 +139,6 @@ impl BoundCodecs {
         options: &BindOptions,
     ) -> Result<Values> {
         let chain = Chain::bind(before, fill_value, std::slice::from_ref(&codec), options);
-        // In the chain, this codec is the first.
-        let named = |text: String| text.replacen("codecs[0]", path, 1);
         let chain = chain.map_err(|error| {
             let hint = match &error {
                 BindError::FillValue(warning)
@@ -145,9 +149,9 @@ impl BoundCodecs {
                 }
                 _ => "",
             };
-            anyhow::anyhow!("{}{hint}", named(error.to_string()))
+            anyhow::anyhow!("{error}{hint}")
         })?;
-        self.warnings.extend(chain.warnings().iter().map(|warning| named(warning.to_string())));
+        self.warnings.extend(chain.warnings().iter().map(ToString::to_string));
         if let Codec::CastValue(cast) = &codec {
             self.warn_of_repeated_inputs(path, cast, before);
         }

@@ -166,7 +166,7 @@ fn an_error_names_the_codec_the_element_and_its_place_in_the_chunk() {
     assert_eq!(
         error,
         "cast_value, encoding: element 6: float32 300.0 is out of range for uint8 (0 to 255); set \
-         out_of_range, or name the value in scalar_map (at [1, 2] of the chunk)"
+         out_of_range, or name the value in scalar_map (at [1, 2] of the elements that reach cast_value)"
     );
 
     let options = CodecOptions::default().with_experimental_partial_encoding(true);
@@ -174,7 +174,7 @@ fn an_error_names_the_codec_the_element_and_its_place_in_the_chunk() {
     let error = array.store_array_subset_opt(&subset, &[1.0_f32, 2.0, 3.0, -1.0], &options);
     let error = error.expect_err("-1").to_string();
     assert!(error.contains("element 3: float32 -1.0 "), "{error}");
-    assert!(error.contains("(at [2, 3] of the chunk)"), "{error}");
+    assert!(error.contains("(at [2, 3] of the elements that reach cast_value)"), "{error}");
 }
 
 #[test]

@@ -130,7 +130,7 @@ fn every_chunk_is_asked_for_once_and_a_missing_one_too() {
 }
 
 #[test]
-fn errors_are_those_of_zarrs_with_the_chunk_named() {
+fn errors_are_those_of_zarrs_with_chunk_and_element_named() {
     let [_, _, bytes] = codecs();
     let scale = json!({"name": "scale_offset", "configuration": {"scale": 3}});
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().expect("two threads");
@@ -149,7 +149,8 @@ fn errors_are_those_of_zarrs_with_the_chunk_named() {
     std::fs::create_dir_all(folder.path().join("c/1")).expect("a folder");
     std::fs::write(folder.path().join("c/1/0"), chunk).expect("a chunk");
     let (found, expected) = both(&array.subset_all());
-    assert_eq!(found, expected.replace("of the chunk)", "of chunk [1, 0])"));
+    let place = "(at [0, 1] of the elements that reach scale_offset)";
+    assert_eq!(found, expected.replace(place, "(at [2, 1] of the array, in chunk [1, 0])"));
     assert!(found.contains("element 1: int32 4 is not a multiple of the scale"), "{found}");
 
     // A chunk that was cut off.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use zarrs::array::codec::api::ArrayToArrayCodecTraits;
+use zarrs::array::codec::{TransposeCodec, TransposeOrder};
 use zarrs::array::{Array, ArrayBuilder, ArraySubset, CodecOptions, data_type};
 use zarrs::storage::store::MemoryStore;
 use zarrs_recast::{
@@ -169,11 +170,12 @@ fn the_source_of_an_error_is_the_element() {
     assert_eq!(ElementError::of(&error), None);
 }
 
+/// With and without shards, whose codecs see inner chunks only.
 #[test]
-fn write_names_the_chunk() {
+fn write_names_the_element_in_the_array() {
     for shards in [None, Some(vec![1, 3])] {
         let mut builder = builder(scaled(), 5.0);
-        if let Some(shape) = shards.clone() {
+        if let Some(shape) = shards {
             builder.subchunk_shape(shape);
         }
         let array = zarrs_recast::build(&builder, memory(), "/").expect("an array");
@@ -181,17 +183,16 @@ fn write_names_the_chunk() {
         let error = zarrs_recast::write(&array, &all, &elements()).expect_err("300");
         let text = error.to_string();
         let error = ElementError::of(&error).expect("an element");
-        assert_eq!(error.chunk, Some(vec![1, 1]), "{text}");
-        // Of the chunk, or of the chunk of the shard.
-        let (at, at_end) = if shards.is_some() { ([0, 1], [0, 2]) } else { ([1, 1], [1, 2]) };
-        assert_eq!(error.at, Some(at.to_vec()), "{text}");
-        assert!(text.ends_with(&format!("(at {at:?} of chunk [1, 1])")), "{text}");
+        assert_eq!((&error.chunk, &error.at), (&Some(vec![1, 1]), &Some(vec![1, 1])), "{text}");
+        assert_eq!((&error.element, error.source.index), (&Some(vec![3, 4]), 22), "{text}");
+        assert!(text.ends_with("(at [3, 4] of the array, in chunk [1, 1])"), "{text}");
 
         // In a part that begins within a chunk.
         let part = ArraySubset::from([3..4, 4..6]);
         let error = zarrs_recast::write(&array, &part, &[6.0_f32, 300.0]).expect_err("300");
         let error = ElementError::of(&error).expect("an element");
-        assert_eq!((&error.chunk, &error.at), (&Some(vec![1, 1]), &Some(at_end.to_vec())));
+        assert_eq!((&error.chunk, &error.at), (&Some(vec![1, 1]), &Some(vec![1, 2])));
+        assert_eq!((&error.element, error.source.index), (&Some(vec![3, 5]), 1));
 
         let sound: Vec<f32> = (0..24_u8).map(|i| 5.0 + f32::from(i) / 2.0).collect();
         zarrs_recast::write(&array, &all, &sound).expect("written");
@@ -199,8 +200,49 @@ fn write_names_the_chunk() {
     }
 }
 
+/// `scale_offset` multiplies before `cast_value` fails, and `transpose` moves elements.
 #[test]
-fn read_names_the_chunk() {
+fn write_shows_the_value_and_place_that_were_given() {
+    let order = TransposeOrder::new(&[1, 0]).expect("an order");
+    let mut codecs = scaled();
+    codecs.insert(0, Arc::new(TransposeCodec::new(order)));
+    let builder = builder(codecs, 5.0);
+    let array = builder.build(memory(), "/").expect("an array");
+    let error = zarrs_recast::write(&array, &array.subset_all(), &elements()).expect_err("300");
+    let text = error.to_string();
+    let error = ElementError::of(&error).expect("an element");
+    assert_eq!((&error.element, &error.at), (&Some(vec![3, 4]), &Some(vec![1, 1])), "{text}");
+    assert!(text.contains("element 22: float32 300.0 (by then float32 590.0) is"), "{text}");
+
+    // zarrs alone tells the codec neither the place nor the value that was given.
+    let error = array.store_array_subset(&array.subset_all(), elements()).expect_err("300");
+    let text = error.to_string();
+    assert!(text.contains("float32 590.0 is out of range"), "{text}");
+    assert!(text.ends_with("(at [1, 1] of the elements that reach cast_value)"), "{text}");
+}
+
+/// Also inside shards; while elements are read and written, codecs do not know it.
+#[test]
+fn build_names_the_place_of_the_codec_that_refuses() {
+    let mut codecs = scaled();
+    codecs.insert(0, RecastCodec::from(CastValue::new(ElementType::Float64)).into());
+    for (shards, list) in [(None, "codecs"), (Some(vec![1, 3]), "codecs[0].configuration.codecs")] {
+        let mut builder = builder(codecs.clone(), -1.0);
+        if let Some(shape) = shards {
+            builder.subchunk_shape(shape);
+        }
+        let error = zarrs_recast::build(&builder, memory(), "/").expect_err("-1").to_string();
+        let place = format!("cannot be encoded by {list}[2] (cast_value)");
+        assert!(error.contains(&place), "{error}");
+
+        let array = builder.build(memory(), "/").expect("an array");
+        let error = array.store_chunk(&[0, 0], vec![6.0_f32; 6]).expect_err("-1").to_string();
+        assert!(error.contains("cannot be encoded by cast_value"), "{error}");
+    }
+}
+
+#[test]
+fn read_names_the_chunk_and_the_element() {
     let scale = RecastCodec::from(ScaleOffset::default().scale(3));
     let mut builder = ArrayBuilder::new([4, 6], [2, 3], data_type::int32(), 0_i32);
     builder.array_to_array_codecs(vec![scale.into()]);
@@ -216,6 +258,7 @@ fn read_names_the_chunk() {
     let error = pool.install(|| zarrs_recast::read::<i32, _>(&array, &all)).expect_err("4");
     let error = ElementError::of(&error).expect("an element");
     assert_eq!((&error.chunk, &error.at), (&Some(vec![1, 0]), &Some(vec![1, 1])));
+    assert_eq!(error.element, Some(vec![3, 1]));
     assert_eq!(
         (error.operation, error.source.reason),
         (Operation::Decoding, Reason::InexactDivision)
