@@ -72,7 +72,6 @@ fn check_codecs<TStorage: ?Sized>(
 }
 
 /// Checks the codecs of `chain`, which stand in the metadata at the path `list`.
-
 fn check_chain(
     list: &str,
     chain: &CodecChain,
