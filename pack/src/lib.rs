@@ -64,22 +64,20 @@ pub use jobs::cat::{CatFormat, cat};
 pub use jobs::cf::{
     CfCodecs, CodeDifferences, FromCfJob, FromCfReport, ToCfJob, ToCfReport, codecs_from_cf,
 };
-pub use jobs::compare::{
-    CompareCounts, CompareJob, CompareReport, ComparedArray, GroupComparison, GroupTotal,
-};
-pub use jobs::group::{ArrayReport, ArrayRule, GroupEntry, GroupJob, GroupReport};
-pub use jobs::info::{ArrayInfo, CodecInfo, GroupInfo, ListedArray};
-pub use jobs::migrate::{ArrayMigration, GroupMigration, MigrateJob, MigrateReport, MigratedArray};
+pub use jobs::compare::{CompareCounts, CompareJob, CompareReport, GroupComparison, GroupTotal};
+pub use jobs::group::{ArrayReport, ArrayRule, GroupJob};
+pub use jobs::info::{ArrayInfo, CodecInfo, GroupInfo};
+pub use jobs::migrate::{ArrayMigration, MigrateJob, MigrateReport};
 pub use jobs::pack::{
     Bytes, ChunkAdvice, Counts, MergedNans, Missing, PackErrors, PackJob, PackReport, ScaleFrom,
     Suspect,
 };
 pub use jobs::runner::{DryRun, Job, Pending};
 pub use jobs::suggest::{
-    Mark, Rung, SuggestFromBlocks, SuggestGroupReport, SuggestJob, SuggestReport, SuggestedArray,
-    Suggestion,
+    Mark, Rung, SuggestFromBlocks, SuggestGroupReport, SuggestJob, SuggestReport, Suggestion,
 };
-pub use jobs::unpack::{UnpackGroupJob, UnpackGroupReport, UnpackJob, UnpackReport, UnpackedArray};
+pub use jobs::tree::{ArrayOutcome, GroupReport, Outcome};
+pub use jobs::unpack::{UnpackGroupJob, UnpackJob, UnpackReport, UnpackedArray};
 pub use metadata::coordinates::{Described, companions, coordinates};
 pub use metadata::shard_codecs::{Readers, Reading};
 #[cfg(feature = "clap")]

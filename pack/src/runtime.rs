@@ -216,6 +216,12 @@ impl Workers {
         Self::with_threads(runtime, threads)
     }
 
+    /// As [`Self::new`], with at most as many threads as can each hold a piece of so many bytes in the allowed memory.
+    pub(crate) fn copying(runtime: &Runtime, piece: u64) -> Result<Self> {
+        let most = runtime.max_memory.map_or(u64::MAX, |most| (most / piece).max(1));
+        Self::with_threads(runtime, Some(at_most(most, runtime.threads)))
+    }
+
     fn with_threads(runtime: &Runtime, threads: Option<u16>) -> Result<Self> {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(usize::from(threads.unwrap_or_else(usual_threads)))

@@ -57,13 +57,6 @@ pub(crate) fn arrays(number: usize) -> String {
     format!("{} array{}", count(number as u64), if number == 1 { "" } else { "s" })
 }
 
-/// Arrays with reasons; none without any.
-pub(crate) fn with_reasons<'a>(
-    arrays: impl Iterator<Item = (&'a String, &'a String)>,
-) -> Vec<String> {
-    arrays.map(|(array, reason)| format!("{array} ({reason})")).collect()
-}
-
 /// A measured number: four significant digits.
 #[must_use]
 pub fn measured(number: f64) -> String {

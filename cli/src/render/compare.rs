@@ -1,10 +1,11 @@
 //! How far two arrays differ, for people.
 
 use recast_pack::text::{count, measured, nan_pattern};
-use recast_pack::{Charts, CompareReport, ComparedArray, GroupComparison};
+use recast_pack::{Charts, CompareReport, GroupComparison};
 
 use super::counts::elements;
 use super::errors;
+use super::group::{Words, arrays, reports};
 use super::report::Report;
 use super::table::Table;
 
@@ -59,34 +60,14 @@ impl Report for CompareReport {
 /// How far the arrays of two groups differ: a line for each, and one for all.
 impl Report for GroupComparison {
     fn rows(&self, table: &mut Table) {
-        let rows = self.arrays.iter().map(|one| {
-            let text = match one {
-                ComparedArray::Compared { report, .. } => line(report),
-                ComparedArray::Identical { decoded: true, .. } => {
-                    "no numbers; the same values".to_owned()
-                }
-                ComparedArray::Identical { decoded: false, .. } => {
-                    "not decoded; the same stored bytes, type, fill value and codecs".to_owned()
-                }
-                ComparedArray::Failed { reason, .. } => format!("not compared: {reason}"),
-                ComparedArray::OnlyInA { .. } => "only in A".to_owned(),
-                ComparedArray::OnlyInB { .. } => "only in B".to_owned(),
-            };
-            (one.array().to_owned(), text)
-        });
-        table.list(&rows.collect::<Vec<_>>());
-        let all = &self.total;
-        let mut total = vec![format!("{} arrays compared", count(all.compared))];
-        for (number, text) in [
-            (all.failed, "not compared"),
-            (all.only_in_a, "only in A"),
-            (all.only_in_b, "only in B"),
-        ] {
-            if number > 0 {
-                total.push(format!("{} {text}", count(number)));
+        let words = Words { done: "compared", kept: "identical", failed: "not compared" };
+        arrays(&self.arrays, &words, line, table);
+        for (label, only) in [("only in A", &self.only_in_a), ("only in B", &self.only_in_b)] {
+            if !only.is_empty() {
+                table.lines(label, only);
             }
         }
-        table.row("total", total.join(", "));
+        let all = &self.total;
         table.row("elements", count(all.elements));
         if self.recorded {
             table.row("bounds", "those that the attributes recast of B record; else 0");
@@ -98,14 +79,7 @@ impl Report for GroupComparison {
     }
 
     fn arrays(&self) -> Vec<(&str, &dyn Report)> {
-        let compared = self.arrays.iter().filter_map(|one| match one {
-            ComparedArray::Compared { array, report } => Some((array.as_str(), &**report as _)),
-            ComparedArray::Identical { .. }
-            | ComparedArray::Failed { .. }
-            | ComparedArray::OnlyInA { .. }
-            | ComparedArray::OnlyInB { .. } => None,
-        });
-        compared.collect()
+        reports(&self.arrays).map(|(array, report)| (array, report as _)).collect()
     }
 
     fn failure(&self) -> Option<String> {

@@ -1,65 +1,102 @@
 //! Reports of groups, as text.
 
 use recast_pack::text::{count, measured, visible};
-use recast_pack::{ArrayReport, GroupEntry, GroupReport, PackReport};
+use recast_pack::{ArrayOutcome, ArrayReport, GroupReport, Outcome, PackReport};
 
 use super::counts::stored;
 use super::links::outside_links;
-use super::pack::clamping;
+use super::pack::{clamping, readers};
 use super::report::Report;
 use super::table::Table;
 
-impl Report for GroupReport {
+/// A job's words for what became of the arrays of a group.
+pub(super) struct Words {
+    pub(super) done: &'static str,
+    pub(super) kept: &'static str,
+    /// Of an array that the job failed on, before the reason.
+    pub(super) failed: &'static str,
+}
+
+/// Adds rows about the arrays of a group: one that counts them, and a line for each.
+pub(super) fn arrays<R>(
+    arrays: &[ArrayOutcome<R>],
+    words: &Words,
+    line: impl Fn(&R) -> String,
+    table: &mut Table,
+) {
+    let (mut done, mut kept, mut failed) = (0, 0, 0);
+    for one in arrays {
+        match one.outcome {
+            Outcome::Done { .. } => done += 1,
+            Outcome::Kept { .. } => kept += 1,
+            Outcome::Failed { .. } => failed += 1,
+        }
+    }
+    let failed = if failed > 0 { format!(", {} failed", count(failed)) } else { String::new() };
+    let (done, kept) = (count(done), count(kept));
+    table.row("arrays", format!("{done} {}, {kept} {}{failed}", words.done, words.kept));
+    let line = |one: &ArrayOutcome<R>| match &one.outcome {
+        Outcome::Done { report } => line(report),
+        Outcome::Kept { reason } => format!("{}: {reason}", words.kept),
+        Outcome::Failed { reason } => format!("{}: {reason}", words.failed),
+    };
+    table.list(arrays.iter().map(|one| (one.array.clone(), line(one))));
+}
+
+/// The reports of the arrays of a group, each with the array's path.
+pub(super) fn reports<R>(arrays: &[ArrayOutcome<R>]) -> impl Iterator<Item = (&str, &R)> {
+    arrays.iter().filter_map(|one| Some((one.array.as_str(), one.report()?)))
+}
+
+/// Adds rows about what a group that was written lacks, and where it was read from.
+pub(super) fn warnings<R>(report: &GroupReport<R>, table: &mut Table) {
+    for warning in &report.warnings {
+        table.row("warning", warning);
+    }
+    outside_links(&report.outside_links, table);
+}
+
+impl Report for GroupReport<ArrayReport> {
     fn rows(&self, table: &mut Table) {
-        let clamped = format!("{}{}", clamped(self), coarse(self));
+        let remarks = format!("{}{}", clamped(self), coarse(self));
         if self.dry_run {
             let of = "sizes and errors are estimated from some chunks of each array";
-            table.row("dry run", format!("nothing written; {of}{clamped}"));
+            table.row("dry run", format!("nothing written; {of}{remarks}"));
         } else {
-            table.row("packed", format!("{}{clamped}", self.output));
+            table
+                .row("packed", format!("{}{remarks}", self.output.as_ref().unwrap_or(&self.input)));
         }
-        for (array, report) in reports(self) {
+        for (array, report) in packed(self) {
             if let Some(coarse) = report.coarse {
                 table.row("coarse", format!("{array}: {coarse}"));
             }
         }
-        for warning in &self.warnings {
-            table.row("warning", warning);
-        }
-        outside_links(&self.outside_links, table);
-        let (mut packed, mut copied, mut failed) = (0, 0, 0);
-        for entry in &self.arrays {
-            match entry {
-                GroupEntry::Packed { .. } => packed += 1,
-                GroupEntry::Copied { .. } => copied += 1,
-                GroupEntry::Failed { .. } => failed += 1,
-            }
-        }
-        let failed =
-            if failed > 0 { format!(", {failed} failed and copied") } else { String::new() };
-        table.row("arrays", format!("{packed} packed, {copied} copied{failed}"));
-        table.list(&self.arrays.iter().map(entry).collect::<Vec<_>>());
-        let before = reports(self).map(|(_, report)| report.bytes.source_stored).sum();
-        let after = reports(self).map(|(_, report)| report.bytes.stored).sum();
+        warnings(self, table);
+        let words = Words { done: "packed", kept: "copied", failed: "failed, so it is copied" };
+        arrays(&self.arrays, &words, line, table);
+        let before = packed(self).map(|(_, report)| report.bytes.source_stored).sum();
+        let after = packed(self).map(|(_, report)| report.bytes.stored).sum();
         if after > 0 {
             table.row("stored", stored(before, after));
+        }
+        let mut of_all: Vec<String> =
+            packed(self).filter_map(|(_, report)| readers(report)).collect();
+        of_all.sort();
+        of_all.dedup();
+        if !of_all.is_empty() {
+            table.lines("readers", of_all);
         }
     }
 
     fn to_copy(&self) -> Option<String> {
-        let arrays = self.arrays().into_iter();
-        let codecs = arrays.filter_map(|(array, report)| {
+        let codecs = Report::arrays(self).into_iter().filter_map(|(array, report)| {
             Some(format!("{}: {}", visible(array), report.to_copy()?))
         });
         self.dry_run.then(|| codecs.collect::<Vec<_>>().join("\n"))
     }
 
     fn arrays(&self) -> Vec<(&str, &dyn Report)> {
-        let packed = self.arrays.iter().filter_map(|entry| match entry {
-            GroupEntry::Packed { array, report } => Some((array.as_str(), of_array(report))),
-            GroupEntry::Copied { .. } | GroupEntry::Failed { .. } => None,
-        });
-        packed.collect()
+        reports(&self.arrays).map(|(array, report)| (array, of_array(report))).collect()
     }
 
     fn failure(&self) -> Option<String> {
@@ -69,27 +106,23 @@ impl Report for GroupReport {
 
 fn of_array(report: &ArrayReport) -> &dyn Report {
     match report {
-        ArrayReport::Packed(report) => &**report,
-        ArrayReport::FromCf(report) => &**report,
+        ArrayReport::Packed(report) => report,
+        ArrayReport::FromCf(report) => report,
     }
 }
 
 /// The reports of arrays whose values were packed, each with the path of its array.
-fn reports(report: &GroupReport) -> impl Iterator<Item = (&str, &PackReport)> {
-    report.arrays.iter().filter_map(|entry| match entry {
-        GroupEntry::Packed { array, report: ArrayReport::Packed(report) } => {
-            Some((array.as_str(), &**report))
-        }
-        GroupEntry::Packed { report: ArrayReport::FromCf(_), .. }
-        | GroupEntry::Copied { .. }
-        | GroupEntry::Failed { .. } => None,
+fn packed(report: &GroupReport<ArrayReport>) -> impl Iterator<Item = (&str, &PackReport)> {
+    reports(&report.arrays).filter_map(|(array, report)| match report {
+        ArrayReport::Packed(report) => Some((array, report)),
+        ArrayReport::FromCf(_) => None,
     })
 }
 
 /// The part of the headline about clamped elements.
-fn clamped(report: &GroupReport) -> String {
+fn clamped(report: &GroupReport<ArrayReport>) -> String {
     let clamped =
-        || reports(report).map(|(_, report)| report).filter(|report| report.counts.clamped > 0);
+        || packed(report).map(|(_, report)| report).filter(|report| report.counts.clamped > 0);
     let elements: u64 = clamped().map(|report| report.counts.clamped).sum();
     if elements == 0 {
         return String::new();
@@ -104,40 +137,34 @@ fn clamped(report: &GroupReport) -> String {
 }
 
 /// The part of the headline about arrays of which a bound leaves little.
-fn coarse(report: &GroupReport) -> String {
-    match reports(report).filter(|(_, report)| report.coarse.is_some()).count() as u64 {
+fn coarse(report: &GroupReport<ArrayReport>) -> String {
+    match packed(report).filter(|(_, report)| report.coarse.is_some()).count() as u64 {
         0 => String::new(),
         1 => "; the bound is coarse for 1 array".to_owned(),
         number => format!("; the bound is coarse for {} arrays", count(number)),
     }
 }
 
-/// An array and its outcome.
-fn entry(entry: &GroupEntry) -> (String, String) {
-    match entry {
-        GroupEntry::Copied { array, reason } => (array.clone(), format!("copied: {reason}")),
-        GroupEntry::Failed { array, reason } => {
-            (array.clone(), format!("failed, so it is copied: {reason}"))
-        }
-        GroupEntry::Packed { array, report: ArrayReport::FromCf(report) } => {
+/// A packed array on one line.
+fn line(report: &ArrayReport) -> String {
+    match report {
+        ArrayReport::FromCf(report) => {
             let how = if report.bit_identical {
                 format!("bit-identical to CF in {}", report.data_type)
             } else {
                 format!("within {} ULP of CF in {}", report.elements.max_ulps, report.data_type)
             };
-            let types = format!("{} -> {}", report.stored_data_type, report.data_type);
-            (array.clone(), format!("{types}, {how}"))
+            format!("{} -> {}, {how}", report.stored_data_type, report.data_type)
         }
-        GroupEntry::Packed { array, report: ArrayReport::Packed(report) } => {
-            let types = format!("{} -> {}", report.source_data_type, report.data_type);
+        ArrayReport::Packed(report) => {
             let errors = &report.error.errors;
             let error = match errors.max_relative {
                 Some(relative) => format!("{} of the value", measured(relative)),
                 None => measured(errors.max),
             };
+            let types = format!("{} -> {}", report.source_data_type, report.data_type);
             let sizes = stored(report.bytes.source_stored, report.bytes.stored);
-            let clamping = clamping(report);
-            (array.clone(), format!("{types}, max error {error}, {sizes}{clamping}"))
+            format!("{types}, max error {error}, {sizes}{}", clamping(report))
         }
     }
 }

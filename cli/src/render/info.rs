@@ -2,9 +2,10 @@
 
 use recast_kernels::Scalar;
 use recast_pack::text::{bytes, count};
-use recast_pack::{ArrayInfo, GroupInfo, ListedArray};
+use recast_pack::{ArrayInfo, GroupInfo};
 use zarr_recast::fill_value::to_json;
 
+use super::group::{Words, arrays, reports};
 use super::report::Report;
 use super::table::Table;
 
@@ -68,18 +69,11 @@ impl Report for GroupInfo {
     fn rows(&self, table: &mut Table) {
         let consolidated = if self.consolidated { ", with consolidated metadata" } else { "" };
         table.row("group", format!("{}{consolidated}", self.group));
-        let mut total = Some(0);
-        for array in &self.arrays {
-            match array {
-                ListedArray::Known { path, stored, info } => {
-                    total = total.zip(*stored).map(|(total, stored)| total + stored);
-                    let stored = stored.map(|stored| format!(", {}", bytes(stored as f64)));
-                    table.row(path, format!("{}{}", line(info), stored.unwrap_or_default()))
-                }
-                ListedArray::Unknown { path, error } => table.row(path, error),
-            };
-        }
-        let stored = total.map(|total| format!(", {} stored", bytes(total as f64)));
+        let words = Words { done: "with numbers", kept: "others", failed: "not read" };
+        arrays(&self.arrays, &words, line, table);
+        let sizes = reports(&self.arrays).map(|(_, info)| info.stored);
+        let stored: Option<u64> = sizes.sum();
+        let stored = stored.map(|stored| format!(", {} stored", bytes(stored as f64)));
         let groups = match self.groups.len() as u64 {
             0 => String::new(),
             1 => " and 1 group".to_owned(),
@@ -99,5 +93,6 @@ fn line(info: &ArrayInfo) -> String {
         1 => ", 1 warning".to_owned(),
         number => format!(", {number} warnings"),
     };
-    format!("{} {:?}{stored}{warnings}", info.data_type, info.shape)
+    let size = info.stored.map(|stored| format!(", {}", bytes(stored as f64))).unwrap_or_default();
+    format!("{} {:?}{stored}{warnings}{size}", info.data_type, info.shape)
 }

@@ -1,8 +1,9 @@
 //! Reports of migrating, as text.
 
-use recast_pack::{ArrayMigration, GroupMigration, MigrateReport, MigratedArray};
+use recast_pack::{ArrayMigration, GroupReport, MigrateReport};
 use serde_json::Value;
 
+use super::group::{Words, arrays, warnings};
 use super::links::outside_links;
 use super::report::Report;
 use super::table::Table;
@@ -37,22 +38,15 @@ fn array(report: &ArrayMigration, table: &mut Table) {
     outside_links(&report.outside_links, table);
 }
 
-fn group(report: &GroupMigration, table: &mut Table) {
-    let migrated =
-        report.arrays.iter().filter(|one| matches!(one, MigratedArray::Migrated { .. })).count();
+fn group(report: &GroupReport<ArrayMigration>, table: &mut Table) {
     table.row("migrated", report.output.as_ref().unwrap_or(&report.input));
-    for warning in &report.warnings {
-        table.row("warning", warning);
-    }
-    outside_links(&report.outside_links, table);
-    table.row("arrays", format!("{migrated} migrated, {} kept", report.arrays.len() - migrated));
-    let rows = report.arrays.iter().map(|one| match one {
-        MigratedArray::Migrated { array, report } => {
-            let hint = report.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
-            let decoding = report.elements.describe("elements");
-            (array.clone(), format!("{}; {decoding}{hint}", report.how))
-        }
-        MigratedArray::Kept { array, reason } => (array.clone(), reason.clone()),
-    });
-    table.list(&rows.collect::<Vec<_>>());
+    warnings(report, table);
+    let words = Words { done: "migrated", kept: "kept", failed: "failed, so it is copied" };
+    arrays(&report.arrays, &words, line, table);
+}
+
+/// A migrated array on one line.
+fn line(report: &ArrayMigration) -> String {
+    let hint = report.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
+    format!("{}; {}{hint}", report.how, report.elements.describe("elements"))
 }

@@ -20,14 +20,8 @@ impl Report for PackReport {
         outside_links(&self.outside_links, table);
         let rate = bytes(self.bytes.source as f64 / self.seconds.max(1e-9));
         table.detail("time", format!("{:.2} s, {rate}/s", self.seconds));
-        match self.readers {
-            Some(readers) if !self.dry_run => {
-                table.row("readers", readers::text(readers));
-            }
-            None if self.options.readers.contains(&Reader::Any) => {
-                table.row("readers", readers::ANY);
-            }
-            Some(_) | None => {}
+        if let Some(readers) = readers(self) {
+            table.row("readers", readers);
         }
     }
 
@@ -45,6 +39,15 @@ impl Report for PackReport {
 fn remarks(report: &PackReport) -> String {
     let coarse = report.coarse.map(|coarse| format!("; {coarse}")).unwrap_or_default();
     format!("{}{coarse}", clamping(report))
+}
+
+/// Who can read the packed array, if that is known.
+pub(super) fn readers(report: &PackReport) -> Option<String> {
+    match report.readers {
+        Some(readers) if !report.dry_run => Some(readers::text(readers)),
+        None if report.options.readers.contains(&Reader::Any) => Some(readers::ANY.to_owned()),
+        Some(_) | None => None,
+    }
 }
 
 /// The part about clamped elements.

@@ -2,11 +2,10 @@
 
 use anyhow::{Context, Result};
 use recast_pack::text::{bytes, count, measured, times_smaller, visible};
-use recast_pack::{
-    Information, Rung, Sampled, SuggestGroupReport, SuggestReport, SuggestedArray, Suggestion,
-};
+use recast_pack::{Information, Rung, Sampled, SuggestGroupReport, SuggestReport, Suggestion};
 
 use super::counts::elements;
+use super::group::{Words, arrays, reports};
 use super::page::Section;
 use super::plots::curve_of_sizes;
 use super::report::Report;
@@ -176,17 +175,8 @@ fn commands(suggestions: &[Suggestion]) -> String {
 impl Report for SuggestGroupReport {
     fn rows(&self, table: &mut Table) {
         table.row("group", &self.group);
-        for array in &self.arrays {
-            match array {
-                SuggestedArray::Suggested { array, report } => table.row(array, one_line(report)),
-                SuggestedArray::Skipped { array, reason } => {
-                    table.detail(array, format!("not packed: {reason}"))
-                }
-                SuggestedArray::Failed { array, reason } => {
-                    table.row(array, format!("nothing to suggest: {reason}"))
-                }
-            };
-        }
+        let words = Words { done: "looked at", kept: "not packed", failed: "nothing to suggest" };
+        arrays(&self.arrays, &words, one_line, table);
     }
 
     fn to_copy(&self) -> Option<String> {
@@ -194,11 +184,7 @@ impl Report for SuggestGroupReport {
     }
 
     fn arrays(&self) -> Vec<(&str, &dyn Report)> {
-        let suggested = self.arrays.iter().filter_map(|one| match one {
-            SuggestedArray::Suggested { array, report } => Some((array.as_str(), &**report as _)),
-            SuggestedArray::Skipped { .. } | SuggestedArray::Failed { .. } => None,
-        });
-        suggested.collect()
+        reports(&self.arrays).map(|(array, report)| (array, report as _)).collect()
     }
 
     fn failure(&self) -> Option<String> {

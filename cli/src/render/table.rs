@@ -2,8 +2,8 @@
 
 use recast_pack::text::shown;
 
-/// A short report shows at most this many rows of a list.
-const MOST_LISTED: usize = 6;
+/// A short report shows at most this many rows of a list: they fit a terminal of 24 lines.
+const MOST_LISTED: usize = 18;
 
 /// Lines of a label and a text, aligned.
 #[derive(Debug, Default)]
@@ -59,10 +59,14 @@ impl Table {
         self
     }
 
-    /// Adds a row for each of several things. If a short report has no room for all, they are details.
-    pub(crate) fn list(&mut self, rows: &[(String, String)]) {
-        let is_detail = rows.len() > MOST_LISTED;
-        self.0.extend(rows.iter().map(|(label, text)| Row::new(label, [text], is_detail)));
+    /// Adds a row for each of several things. If a short report has no room for all, they are details, and a row says so.
+    pub(crate) fn list(&mut self, rows: impl ExactSizeIterator<Item = (String, String)>) {
+        let number = rows.len();
+        let is_detail = number > MOST_LISTED;
+        self.0.extend(rows.map(|(label, text)| Row::new(&label, [text], is_detail)));
+        if is_detail {
+            self.row("", format!("-v lists all {number}"));
+        }
     }
 
     /// Labels and lines, details too.
@@ -106,7 +110,7 @@ mod tests {
     fn nothing_of_others_ends_a_line_or_reaches_a_terminal() {
         let mut table = Table::default();
         table.row("a\nb", "1\r2\u{1b}[2J").detail("\u{202e}", "\u{9b}");
-        table.list(&[("x\u{7}".to_owned(), "\u{7f}".to_owned())]);
+        table.list([("x\u{7}".to_owned(), "\u{7f}".to_owned())].into_iter());
         let text = table.text(true);
         assert_eq!(text.lines().count(), 3, "{text}");
         assert!(!text.replace('\n', "").contains(recast_pack::text::is_hidden), "{text}");

@@ -1,9 +1,10 @@
 //! Reports of unpacking, as text.
 
 use recast_pack::text::count;
-use recast_pack::{UnpackGroupReport, UnpackReport, UnpackedArray};
+use recast_pack::{GroupReport, UnpackReport, UnpackedArray};
 
 use super::counts::stored;
+use super::group::{Words, arrays, reports, warnings};
 use super::links::outside_links;
 use super::report::Report;
 use super::table::Table;
@@ -18,48 +19,40 @@ impl Report for UnpackReport {
     }
 }
 
-impl Report for UnpackGroupReport {
+impl Report for GroupReport<UnpackedArray> {
     fn rows(&self, table: &mut Table) {
-        let copied = self.arrays.iter().filter(|one| matches!(one, UnpackedArray::Copied { .. }));
-        let copied = copied.count();
-        table.row("unpacked", &self.output);
-        for warning in &self.warnings {
-            table.row("warning", warning);
-        }
-        outside_links(&self.outside_links, table);
-        table.row("arrays", format!("{} unpacked, {copied} copied", self.arrays.len() - copied));
-        for one in &self.arrays {
-            match one {
-                UnpackedArray::Unpacked { array, caveat: Some(reason), .. } => {
-                    table.row("warning", format!("{array} has plain values: {reason}"));
+        table.row("unpacked", self.output.as_ref().unwrap_or(&self.input));
+        warnings(self, table);
+        for (array, report) in reports(&self.arrays) {
+            match report {
+                UnpackedArray::Values(report) => {
+                    if let Some(reason) = &report.not_for_cf {
+                        table.row("warning", format!("{array} has plain values: {reason}"));
+                    }
                 }
-                UnpackedArray::ToCf { array, report } if report.masked_fill_values > 0 => {
-                    let masked = count(report.masked_fill_values);
-                    table.row(
-                        "warning",
-                        format!("{array}: {masked} elements with the fill value become missing"),
-                    );
+                UnpackedArray::ToCf(report) => {
+                    if report.masked_fill_values > 0 {
+                        let masked = count(report.masked_fill_values);
+                        let text = "elements with the fill value become missing";
+                        table.row("warning", format!("{array}: {masked} {text}"));
+                    }
                 }
-                UnpackedArray::Unpacked { .. }
-                | UnpackedArray::ToCf { .. }
-                | UnpackedArray::Copied { .. } => {}
             }
         }
-        let rows = self.arrays.iter().map(|one| match one {
-            UnpackedArray::Unpacked { array, report, .. } => {
-                let sizes = stored(report.source_stored, report.stored);
-                (array.clone(), format!("{}, {sizes}", report.data_type))
-            }
-            UnpackedArray::ToCf { array, report } => {
-                let decoding = report.differences.describe(&report.which);
-                let types = format!("{} in place of {}", report.stored_data_type, report.data_type);
-                (array.clone(), format!("{types}, {decoding}"))
-            }
-            UnpackedArray::Copied { array, caveat } => {
-                let reason = caveat.as_deref().unwrap_or("no value codecs");
-                (array.clone(), format!("copied: {reason}"))
-            }
-        });
-        table.list(&rows.collect::<Vec<_>>());
+        let words = Words { done: "unpacked", kept: "copied", failed: "failed, so it is copied" };
+        arrays(&self.arrays, &words, line, table);
+    }
+}
+
+/// An unpacked array on one line.
+fn line(report: &UnpackedArray) -> String {
+    match report {
+        UnpackedArray::Values(report) => {
+            format!("{}, {}", report.data_type, stored(report.source_stored, report.stored))
+        }
+        UnpackedArray::ToCf(report) => {
+            let decoding = report.differences.describe(&report.which);
+            format!("{} in place of {}, {decoding}", report.stored_data_type, report.data_type)
+        }
     }
 }

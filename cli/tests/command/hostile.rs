@@ -422,7 +422,7 @@ fn pages_and_configurations_have_no_hidden_characters() {
     // The name in it is still that of the array.
     let configured = path(&trial.place("configured"));
     let report = recast(&["pack", &input, &configured, "--config", &toml, "--json"]).reports();
-    assert_eq!(report["arrays"][0]["action"], "packed", "{report}");
+    assert_eq!(report["arrays"][0]["outcome"], "done", "{report}");
 }
 
 #[test]

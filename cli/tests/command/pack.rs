@@ -121,7 +121,7 @@ fn every_flag_for_groups_reaches_its_option() {
     let packed = |flags: &[&str]| -> Vec<String> {
         let report = trial.packs(&[flags, &["--overwrite"]].concat());
         let arrays = report["arrays"].as_array().unwrap().iter();
-        let packed = arrays.filter(|one| one["action"] == "packed");
+        let packed = arrays.filter(|one| one["outcome"] == "done");
         packed.map(|one| one["array"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(packed(&["-e", "0.01"]), ["deep/t2m", "t2m", "wind"]);
@@ -175,8 +175,8 @@ fn with_keep_going_the_status_is_1_and_the_report_is_printed() {
         let named = "1 of 7 arrays could not be packed and are copied as they are: wind (";
         assert!(run.stderr.contains(named), "{}", run.stderr);
         let report: Value = serde_json::from_slice(&run.stdout).unwrap();
-        let actions = report["arrays"].as_array().unwrap().iter().map(|one| &one["action"]);
-        assert_eq!(actions.filter(|action| **action == "failed").count(), 1, "{report}");
+        let outcomes = report["arrays"].as_array().unwrap().iter().map(|one| &one["outcome"]);
+        assert_eq!(outcomes.filter(|outcome| **outcome == "failed").count(), 1, "{report}");
     }
     // Options that make no sense are no failure of one array.
     trial.usage(&["--keep-going", "--overwrite"]);

@@ -125,20 +125,20 @@ fn the_file_for_a_group_is_what_packing_takes() {
     );
     let report = recast(&["pack", &input, &output, "--config", &file, "--json"]).reports();
     let suggested = recast(&["suggest", &input, "--json", "--missing", "-5000"]).reports();
-    let action = |report: &Value, name: &str| {
+    let outcome = |report: &Value, name: &str| {
         let arrays = report["arrays"].as_array().unwrap().iter();
         let mut found = arrays.filter(|one| one["array"] == name);
-        found.next().unwrap()["action"].clone()
+        found.next().unwrap()["outcome"].clone()
     };
     for name in ["t2m", "deep/t2m"] {
         assert_eq!(
-            (action(&report, name), action(&suggested, name)),
-            (json!("packed"), json!("suggested"))
+            (outcome(&report, name), outcome(&suggested, name)),
+            (json!("done"), json!("done"))
         );
     }
     assert_eq!(
-        (action(&report, "lat"), action(&suggested, "lat")),
-        (json!("copied"), json!("skipped"))
+        (outcome(&report, "lat"), outcome(&suggested, "lat")),
+        (json!("kept"), json!("kept"))
     );
     let error = recast(&["suggest", &input, "--write", &file]).fails(1);
     assert!(error.contains("exists; --overwrite"), "{error}");

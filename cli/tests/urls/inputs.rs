@@ -131,7 +131,7 @@ fn groups_behind_urls_are_read_as_from_disk() {
         recast(&["unpack", url, &plain.1]).succeeds();
         recast(&["verify", url, &plain.1]).succeeds();
         let info = recast(&["info", "--json", url]).reports();
-        assert_eq!(info["arrays"][0]["path"], "inner/field", "{info}");
+        assert_eq!(info["arrays"][0]["array"], "inner/field", "{info}");
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arbitrary::{Result, Unstructured};
 use recast_pack::{
-    AllClose, ArrayInfo, ArrayReport, CatFormat, CompareJob, FromCfJob, GroupEntry, GroupInfo,
+    AllClose, ArrayInfo, ArrayReport, CatFormat, CompareJob, FromCfJob, GroupInfo,
     GroupJob, Job, MigrateJob, PackJob, PackOptions, Pass, Progress, Runtime, SuggestJob, ToCfJob,
     UnpackGroupJob, UnpackJob, array_in, cat, is_group,
 };
@@ -36,12 +36,12 @@ pub(super) fn run_all(u: &mut Unstructured, world: &World, input: &Path) -> Resu
     if is_group {
         let job = GroupJob { keep_going: u.arbitrary()?, all: u.arbitrary()?, ..pack.into() };
         output.check(job.run(&runtime()), |report| {
-            for entry in report.arrays {
-                let GroupEntry::Packed { array, report: ArrayReport::Packed(_) } = entry else {
-                    continue;
-                };
-                let [a, b] = [input, &output.path].map(|root| array_in(root, &array).unwrap());
-                within(&a, &b, bound);
+            for one in report.arrays {
+                if let Some(ArrayReport::Packed(_)) = one.report() {
+                    let [a, b] =
+                        [input, &output.path].map(|root| array_in(root, &one.array).unwrap());
+                    within(&a, &b, bound);
+                }
             }
         });
     } else {

@@ -10,6 +10,7 @@ pub(crate) mod migrate;
 pub(crate) mod pack;
 pub(crate) mod runner;
 pub(crate) mod suggest;
+pub(crate) mod tree;
 pub(crate) mod unpack;
 
 use crate::store::links::OutsideLinks;
@@ -25,14 +26,7 @@ macro_rules! have_outside_links {
     };
 }
 
-have_outside_links!(
-    cf::FromCfReport,
-    cf::ToCfReport,
-    group::GroupReport,
-    pack::PackReport,
-    unpack::UnpackGroupReport,
-    unpack::UnpackReport
-);
+have_outside_links!(cf::FromCfReport, cf::ToCfReport, pack::PackReport, unpack::UnpackReport);
 
 impl AsMut<OutsideLinks> for migrate::MigrateReport {
     fn as_mut(&mut self) -> &mut OutsideLinks {

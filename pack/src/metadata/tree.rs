@@ -9,11 +9,10 @@ use serde_json::{Map, Value, json};
 use zarr_recast::data_type;
 
 use super::codecs::{CodecList, SHARDING};
-use super::document::{name_dimensions, object, refuse_no_node, with_members, write_document};
+use super::document::{name_dimensions, object, refuse_no_node, with_members};
 use super::v2::{InvalidV2, document_of_v2, older_array, older_attributes};
 use crate::error::{Result, unwritten};
 use crate::runtime::Runtime;
-use crate::store::destination::Destination;
 use crate::store::local::visit_below;
 use crate::store::location::{Below, Kind, Location};
 use crate::store::names::{
@@ -46,7 +45,7 @@ pub(crate) struct Node {
     /// Whether the group has consolidated metadata.
     pub(crate) is_consolidated: bool,
     /// The paths of a group's files that belong to no node, relative to it.
-    files: Vec<SafePath>,
+    pub(crate) files: Vec<SafePath>,
 }
 
 impl Node {
@@ -129,8 +128,17 @@ impl Node {
         Ok(keys)
     }
 
+    /// The keys of an array that a copy has: all, unless the copy has metadata as Zarr v3 in place of older ones.
+    pub(crate) fn keys_to_copy(&self) -> Result<Vec<SafePath>> {
+        let mut keys = self.keys()?;
+        if matches!(self.format, Format::Older) {
+            keys.retain(|key| !is_document(key));
+        }
+        Ok(keys)
+    }
+
     /// Transfers one of its files to a directory. Whether it is one: not a socket, a pipe or a device.
-    fn transfer(
+    pub(crate) fn transfer(
         &self,
         name: &SafePath,
         directory: &Path,
@@ -144,6 +152,8 @@ impl Node {
         let is_chunk = || self.kind == Kind::Array && is_like_chunk(name);
         let is_file = self.location.file(&key).is_none_or(|file| file.is_file() || is_chunk());
         if is_file {
+            // A document of the copy may be written to.
+            let transfer = if is_document(name) { Transfer::Copy } else { transfer };
             transferred(&self.location, &key, directory, name, transfer, runtime)
                 .map_err(|error| unwritten(error, name))?;
         }
@@ -151,7 +161,7 @@ impl Node {
     }
 
     /// What is in the folder of an array and is no file: a pipe, a socket or a device. No job reads or copies it.
-    fn special_files(&self) -> Result<Vec<String>> {
+    pub(crate) fn special_files(&self) -> Result<Vec<String>> {
         let mut names = Vec::new();
         let Some(folder) = self.location.directory() else { return Ok(names) };
         visit_below(&folder, |path, _, kind| {
@@ -168,24 +178,6 @@ impl Node {
         })?;
         names.sort_unstable();
         Ok(names)
-    }
-
-    /// Transfers an array to a place: its files unchanged, and its metadata as Zarr v3, if that can express them.
-    pub(crate) fn copy(&self, place: &Path, transfer: Transfer, runtime: &Runtime) -> Result<()> {
-        // Old versions of the metadata are not transferred; the new one may be written to.
-        fs::create_dir_all(place)?;
-        for name in self.keys()? {
-            let is_document = DOCUMENTS.contains(&&*name);
-            if is_document && *name != *ZARR_JSON && matches!(self.format, Format::Older) {
-                continue;
-            }
-            let transfer = if is_document { Transfer::Copy } else { transfer };
-            self.transfer(&name, place, transfer, runtime)?;
-        }
-        if matches!(self.format, Format::Older) {
-            write_document(place, &self.document)?;
-        }
-        Ok(())
     }
 }
 
@@ -240,6 +232,11 @@ fn add(path: &SafePath, location: &Location, nodes: &mut Vec<Node>) -> Result<Ve
 /// The path of what is in a group.
 pub(crate) fn path_in(group: &str, name: &str) -> String {
     if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") }
+}
+
+/// Whether a key of an array is that of its metadata.
+fn is_document(key: &str) -> bool {
+    DOCUMENTS.contains(&key)
 }
 
 /// Whether the name of an array's file may be that of a chunk, such as `c/0/1` or `0.1`.
@@ -337,77 +334,4 @@ pub(crate) fn group_documents(
         groups.push((node, document));
     }
     Ok(groups)
-}
-
-/// Does `work` for each array of a group, in order. If they are written to a directory, so are the groups around them:
-/// the directories of these before, and their metadata afterwards.
-pub(crate) fn each_array<T>(
-    nodes: &[Node],
-    directory: Option<&Path>,
-    runtime: &Runtime,
-    mut work: impl FnMut(&Node) -> Result<T>,
-) -> Result<Vec<T>> {
-    let of_kind = |kind| nodes.iter().filter(move |node| node.kind == kind);
-    if let Some(directory) = directory {
-        for node in of_kind(Kind::Group) {
-            let made = fs::create_dir_all(node.path.inside(directory)?);
-            made.map_err(|error| unwritten(error.into(), &node.path))?;
-        }
-    }
-    let arrays: Vec<_> = of_kind(Kind::Array).map(|node| (&*node.path, node)).collect();
-    let done = runtime.each_array(arrays.into_iter(), |_, node| work(node))?;
-    if let Some(directory) = directory {
-        write_groups(nodes, directory)?;
-    }
-    Ok(done)
-}
-
-/// Copies the files that belong to no node. Warns of what the output lacks: all of them, if the place takes none, and what is
-/// no file, also in the folders of arrays.
-pub(crate) fn copy_files(
-    nodes: &[Node],
-    destination: &Destination,
-    directory: &Path,
-    runtime: &Runtime,
-) -> Result<Vec<String>> {
-    let (mut refused, mut special) = (Vec::new(), Vec::new());
-    for node in nodes {
-        let place = node.path.inside(directory)?;
-        for name in &node.files {
-            if !destination.takes_files() {
-                refused.push(path_in(&node.path, name));
-                continue;
-            }
-            let is_file = node
-                .transfer(name, &place, Transfer::Copy, runtime)
-                .with_context(|| node.location.path().display().to_string())?;
-            if !is_file {
-                special.push(path_in(&node.path, name));
-            }
-        }
-        if node.kind == Kind::Array {
-            let names = node.special_files()?;
-            special.extend(names.iter().map(|name| path_in(&node.path, name)));
-        }
-    }
-    let lacks = [
-        ("this store takes arrays and groups only", refused),
-        ("they are devices, pipes or sockets", special),
-    ];
-    let lacks = lacks.into_iter().filter(|(_, names)| !names.is_empty());
-    Ok(lacks
-        .map(|(why, names)| format!("not copied, because {why}: {}", names.join(", ")))
-        .collect())
-}
-
-/// Writes the metadata of all groups over arrays that have been written.
-fn write_groups(nodes: &[Node], root: &Path) -> Result<()> {
-    let documents = group_documents(nodes, |node| {
-        let written = Location::new(&node.path.inside(root)?)?.document(ZARR_JSON)?;
-        Ok(written.with_context(|| format!("{} has no {ZARR_JSON}", node.path))??)
-    })?;
-    for (node, document) in documents {
-        write_document(&node.path.inside(root)?, &document)?;
-    }
-    Ok(())
 }

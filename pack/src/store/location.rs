@@ -45,7 +45,7 @@ pub(crate) struct Below {
 const LARGEST_DOCUMENT: u64 = 64 << 20;
 
 /// The bytes of a large value that are copied at once, if memory is limited.
-const PIECE: u64 = 16 << 20;
+pub(crate) const PIECE: u64 = 16 << 20;
 
 /// Where the sizes of a storage's values are known before the values take memory.
 #[derive(Clone)]

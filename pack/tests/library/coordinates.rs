@@ -3,7 +3,7 @@
 use crate::common::{
     Sample, Trial, contents, create_group, one_thread, options, packed, quarters, told, within,
 };
-use recast_pack::{GroupJob, GroupReport, Job};
+use recast_pack::{ArrayReport, GroupJob, GroupReport, Job};
 use serde_json::{Value, json};
 
 /// The attribute of a field, with `other` as the name of the array in each role.
@@ -52,7 +52,7 @@ fn group_of(field: Value, other: Value) -> Trial {
     trial
 }
 
-fn run(job: &GroupJob) -> GroupReport {
+fn run(job: &GroupJob) -> GroupReport<ArrayReport> {
     told(job.run(&one_thread())).unwrap()
 }
 

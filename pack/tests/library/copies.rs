@@ -20,8 +20,8 @@ use crate::common::{
     quarters, told, within,
 };
 use recast_pack::{
-    ArrayInfo, CompareJob, GroupInfo, GroupJob, Job, ListedArray, MigrateJob, MigrateReport, Mount,
-    Runtime, UnpackGroupJob, Visibility,
+    ArrayInfo, CompareJob, GroupInfo, GroupJob, Job, MigrateJob, MigrateReport, Mount, Runtime,
+    UnpackGroupJob, Visibility,
 };
 
 fn kinds() -> PathBuf {
@@ -166,10 +166,7 @@ const FILES: [&str; 4] = ["README.txt", "OME/METADATA.ome.xml", "notes/a/meta", 
 /// The paths of the arrays of a group.
 fn arrays(group: impl AsRef<Path>) -> Vec<String> {
     let info = told(GroupInfo::read(group)).unwrap();
-    let paths = info.arrays.into_iter().map(|one| match one {
-        ListedArray::Known { path, .. } | ListedArray::Unknown { path, .. } => path,
-    });
-    paths.collect()
+    info.arrays.into_iter().map(|one| one.array).collect()
 }
 
 #[test]

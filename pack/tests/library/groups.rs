@@ -5,13 +5,13 @@ use std::path::Path;
 
 use crate::common::{
     Sample, Trial, bytes, chunks, comparison, contents, copy, create_group, create_texts,
-    create_v2, list, metadata, names, one_thread, options, packed, quarters, read, reports, told,
-    waves, weather, within,
+    create_v2, done, failed, kept, list, metadata, names, one_thread, options, outcome, packed,
+    quarters, read, reports, told, waves, weather, within,
 };
 use recast_pack::{
-    ArrayInfo, ArrayReport, ArrayRule, ComparedArray, Compressor, DryRun, FromCfReport,
-    GroupComparison, GroupEntry, GroupInfo, GroupJob, GroupReport, Job, ListedArray, MigrateJob,
-    PackJob, PackOptions, UnpackGroupJob, UnpackGroupReport, UnpackJob, UnpackedArray, scalar,
+    ArrayInfo, ArrayReport, ArrayRule, Compressor, DryRun, FromCfReport, GroupComparison,
+    GroupInfo, GroupJob, GroupReport, Job, MigrateJob, PackJob, PackOptions, UnpackGroupJob,
+    UnpackJob, UnpackedArray, scalar,
 };
 use serde_json::{Value, json};
 
@@ -25,11 +25,11 @@ fn of_weather() -> Trial {
     trial
 }
 
-fn run(job: &GroupJob) -> GroupReport {
+fn run(job: &GroupJob) -> GroupReport<ArrayReport> {
     told(job.run(&one_thread())).unwrap()
 }
 
-fn pack(trial: &Trial, options: PackOptions) -> GroupReport {
+fn pack(trial: &Trial, options: PackOptions) -> GroupReport<ArrayReport> {
     run(&trial.group_job(options))
 }
 
@@ -278,9 +278,8 @@ fn cf_attributes_are_converted_all_over_a_group() {
     assert_eq!(contents(trial.path()), before);
     let report = run(&job);
     assert_eq!([packed(&planned), packed(&report)], [["a"], ["a"]]);
-    let of = |report: &GroupReport| match &report.arrays[0] {
-        GroupEntry::Packed { report: ArrayReport::FromCf(report), .. } => {
-            let FromCfReport { codecs, bit_identical, .. } = &**report;
+    let of = |report: &GroupReport<ArrayReport>| match report.arrays[0].report() {
+        Some(ArrayReport::FromCf(FromCfReport { codecs, bit_identical, .. })) => {
             (codecs.clone(), *bit_identical)
         }
         other => panic!("{other:?}"),
@@ -530,23 +529,15 @@ fn an_infinity_in_a_group_is_an_error_with_the_array_its_count_and_the_ways_out(
 fn with_keep_going_arrays_that_fail_are_copied_and_listed_and_the_others_are_packed() {
     let trial = with_arrays_that_fail();
     let job = GroupJob { keep_going: true, ..trial.group_job(within(0.1)) };
-    let check = |report: &GroupReport| {
+    let check = |report: &GroupReport<ArrayReport>| {
         let failure = report.failure().unwrap();
-        let named = "2 of 7 arrays could not be packed and are copied as they are: ";
+        let named = "2 of 7 arrays failed and are copied as they are: ";
         for part in [named, "t2m (", "wind (", "as 2 in all", "; "] {
             assert!(failure.contains(part), "{part} in {failure}");
         }
-        let (mut failed, mut copied) = (Vec::new(), Vec::new());
-        for entry in &report.arrays {
-            match entry {
-                GroupEntry::Failed { array, .. } => failed.push(array.as_str()),
-                GroupEntry::Copied { array, .. } => copied.push(array.as_str()),
-                GroupEntry::Packed { .. } => {}
-            }
-        }
-        assert_eq!(failed, ["t2m", "wind"]);
+        assert_eq!(failed(&report.arrays), ["t2m", "wind"]);
         assert_eq!(packed(report), ["deep/t2m"]);
-        assert_eq!(copied, ["flag", "lat", "lat_bounds", "lon"]);
+        assert_eq!(kept(&report.arrays), ["flag", "lat", "lat_bounds", "lon"]);
     };
     check(&told(job.dry_run(&one_thread())).unwrap());
     assert!(!trial.output().exists());
@@ -576,7 +567,7 @@ fn packed_weather() -> Trial {
     trial
 }
 
-fn unpack(job: &UnpackGroupJob) -> Result<UnpackGroupReport, String> {
+fn unpack(job: &UnpackGroupJob) -> Result<GroupReport<UnpackedArray>, String> {
     told(job.run(&one_thread()))
 }
 
@@ -590,12 +581,7 @@ fn an_unpacked_group_has_plain_values_and_all_its_metadata() {
     let plain = trial.place("plain.zarr");
     let report = unpack(&UnpackGroupJob::new(trial.output(), &plain)).unwrap();
     assert_eq!(report.arrays.len(), 8, "{report:?}");
-    let unpacked = report.arrays.iter().filter_map(|one| match one {
-        UnpackedArray::Unpacked { array, .. } => Some(array.as_str()),
-        UnpackedArray::ToCf { .. } => panic!("{one:?}"),
-        UnpackedArray::Copied { .. } => None,
-    });
-    assert_eq!(unpacked.collect::<Vec<_>>(), ["deep/t2m", "t2m", "wind"]);
+    assert_eq!(done(&report.arrays), ["deep/t2m", "t2m", "wind"]);
     for array in ARRAYS {
         assert_eq!(read(&plain.join(array)), read(&trial.output().join(array)), "{array}");
         let [plain, input] = [&plain, &trial.input()].map(|group| metadata(&group.join(array)));
@@ -617,9 +603,11 @@ fn a_group_is_unpacked_to_cf_and_its_integers_stay_the_same_files() {
     let cf = trial.place("cf.zarr");
     let to_cf = UnpackGroupJob { to_cf: true, ..UnpackGroupJob::new(trial.output(), &cf) };
     let report = unpack(&to_cf).unwrap();
-    let is_t2m =
-        |one: &UnpackedArray| matches!(one, UnpackedArray::ToCf { array, .. } if array == "t2m");
-    assert!(report.arrays.iter().any(is_t2m), "{report:?}");
+    let t2m = |report: &GroupReport<UnpackedArray>| match outcome(&report.arrays, "t2m").report() {
+        Some(UnpackedArray::ToCf(_)) => {}
+        other => panic!("{other:?}"),
+    };
+    t2m(&report);
     let document = metadata(&cf.join("t2m"));
     assert!(document["attributes"]["scale_factor"].is_number(), "{document}");
     assert_eq!(document["attributes"]["units"], "K");
@@ -634,12 +622,11 @@ fn a_group_is_unpacked_to_cf_and_its_integers_stay_the_same_files() {
     let mixed = trial.place("mixed.zarr");
     let to_cf = UnpackGroupJob { to_cf: true, ..UnpackGroupJob::new(trial.output(), &mixed) };
     let report = unpack(&to_cf).unwrap();
-    assert!(report.arrays.iter().any(is_t2m), "{report:?}");
-    let is_half = |one: &UnpackedArray| {
-        matches!(one, UnpackedArray::Unpacked { array, caveat: Some(reason), .. }
-            if array == "half" && reason.contains("float16 is stored"))
+    t2m(&report);
+    let Some(UnpackedArray::Values(half)) = outcome(&report.arrays, "half").report() else {
+        panic!("{report:?}");
     };
-    assert!(report.arrays.iter().any(is_half), "{report:?}");
+    assert!(half.not_for_cf.as_ref().unwrap().contains("float16 is stored"), "{half:?}");
     assert_eq!(read(&mixed.join("half")), read(&trial.output().join("half")));
     // If there is no other, nothing is left behind.
     let trial = of_weather();
@@ -651,26 +638,15 @@ fn a_group_is_unpacked_to_cf_and_its_integers_stay_the_same_files() {
     assert_eq!(names(trial.path()), before);
 }
 
-/// The arrays with an outcome.
-fn with_outcome(report: &GroupComparison, which: fn(&ComparedArray) -> Option<&str>) -> Vec<&str> {
-    report.arrays.iter().filter_map(which).collect()
-}
-
 #[test]
 fn groups_within_the_tolerance_pass_and_every_array_is_compared() {
     let trial = packed_weather();
     let report = compare(&trial.input(), &trial.output(), Some(0.01));
     assert_eq!(report.failure(), None);
-    let compared = with_outcome(&report, |one| match one {
-        ComparedArray::Compared { array, .. } => Some(array),
-        _ => None,
-    });
-    assert_eq!(compared, ARRAYS);
-    let identical = with_outcome(&report, |one| match one {
-        ComparedArray::Identical { array, decoded: true } => Some(array),
-        _ => None,
-    });
-    assert_eq!(identical, ["names"]);
+    assert_eq!(done(&report.arrays), ARRAYS);
+    assert_eq!(kept(&report.arrays), ["names"]);
+    let reason = outcome(&report.arrays, "names").reason();
+    assert_eq!(reason, Some("no numbers; the same values"));
     assert_eq!((report.total.over, report.total.arrays_over), (Some(0), Some(0)));
     assert_eq!(report.total.compared, 8);
 }
@@ -687,11 +663,7 @@ fn an_array_that_cannot_be_compared_fails_and_the_others_are_compared() {
         let failure = report.failure().unwrap();
         assert!(failure.contains("2 of 8 arrays fail: lat, names"), "{failure}");
         assert!(failure.contains("the shape is [5]"), "{failure}");
-        let failed = with_outcome(&report, |one| match one {
-            ComparedArray::Failed { array, .. } => Some(array),
-            _ => None,
-        });
-        assert_eq!(failed, ["lat", "names"]);
+        assert_eq!(failed(&report.arrays), ["lat", "names"]);
         assert_eq!(report.total.compared, 6);
     }
 }
@@ -700,15 +672,14 @@ fn an_array_that_cannot_be_compared_fails_and_the_others_are_compared() {
 fn info_lists_the_arrays_of_a_group_and_their_sizes() {
     let trial = packed_weather();
     let packed = trial.output();
-    for one in GroupInfo::read(&packed).unwrap().arrays {
-        match one {
-            ListedArray::Unknown { path, .. } => assert_eq!(path, "names"),
-            ListedArray::Known { path, stored, info } => {
-                let alone = ArrayInfo::read(packed.join(&path)).unwrap();
-                assert_eq!(json!(info.codecs), json!(alone.codecs), "{path}");
-                let size: usize = chunks(&packed.join(&path)).values().map(Vec::len).sum();
-                assert_eq!(stored, Some(size as u64), "{path}");
-            }
+    let listed = GroupInfo::read(&packed).unwrap().arrays;
+    assert_eq!(kept(&listed), ["names"]);
+    for one in listed {
+        if let Some(info) = one.report() {
+            let alone = ArrayInfo::read(packed.join(&one.array)).unwrap();
+            assert_eq!(json!(info.codecs), json!(alone.codecs), "{one:?}");
+            let size: usize = chunks(&packed.join(&one.array)).values().map(Vec::len).sum();
+            assert_eq!(info.stored, Some(size as u64), "{one:?}");
         }
     }
 }

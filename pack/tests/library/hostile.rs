@@ -212,7 +212,10 @@ fn a_pipe_in_place_of_a_file_is_an_error_and_nobody_waits_for_it() {
         fs::create_dir(&output).unwrap();
         for (job, outcome) in ends(name, move || all_jobs(&input, &output)) {
             if let Err(error) = outcome {
-                assert!(error.contains("pipe") || is_zip, "{job}, {name}: {error}");
+                // That nothing is to be migrated is known before a chunk is read.
+                let is_read = job != "migrate" || name != "a/c/0/0";
+                let expected = if is_read { "pipe" } else { "nothing to migrate" };
+                assert!(error.contains(expected) || is_zip, "{job}, {name}: {error}");
             } else {
                 // Information on a group reads no chunk, and suggestions have the error in their report.
                 assert!(["info", "suggest"].contains(&job) && name == "a/c/0/0", "{job}, {name}");

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{Trial, create_group, list, one_thread, packed, within};
-use recast_pack::{ArrayRule, GroupJob, GroupReport, Job};
+use recast_pack::{ArrayReport, ArrayRule, GroupJob, GroupReport, Job};
 use serde_json::json;
 
 /// A group as OME-Zarr has it: images at the top and labels below, with the same names.
@@ -19,7 +19,7 @@ fn image(folder: &Path) {
     }
 }
 
-fn run(change: impl FnOnce(&mut GroupJob)) -> Result<GroupReport, String> {
+fn run(change: impl FnOnce(&mut GroupJob)) -> Result<GroupReport<ArrayReport>, String> {
     let folder = tempfile::tempdir().unwrap();
     let input = folder.path().join("in.zarr");
     fs::create_dir(&input).unwrap();

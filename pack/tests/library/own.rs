@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{
-    Sample, Trial, bytes, create_group, metadata, one_thread, options, packed, reports, told,
-    waves, weather,
+    Sample, Trial, bytes, create_group, metadata, one_thread, options, outcome, packed, reports,
+    told, waves, weather,
 };
 use recast_pack::{
-    AllClose, ArrayInfo, ArrayRule, CompareJob, ComparedArray, GroupEntry, GroupJob, GroupReport,
-    Job, OwnOptions, PackJob, PackOptions,
+    AllClose, ArrayInfo, ArrayReport, ArrayRule, CompareJob, GroupJob, GroupReport, Job,
+    OwnOptions, PackJob, PackOptions,
 };
 use serde_json::{Value, json};
 
@@ -19,7 +19,7 @@ fn of_weather() -> Trial {
     trial
 }
 
-fn pack(trial: &Trial, for_all: Value, tables: &str) -> Result<GroupReport, String> {
+fn pack(trial: &Trial, for_all: Value, tables: &str) -> Result<GroupReport<ArrayReport>, String> {
     pack_within(trial, for_all, tables, &[])
 }
 
@@ -29,7 +29,7 @@ fn pack_within(
     for_all: Value,
     tables: &str,
     bounds: &[(&str, Value)],
-) -> Result<GroupReport, String> {
+) -> Result<GroupReport<ArrayReport>, String> {
     let rules = if tables.is_empty() { "array = []" } else { tables };
     let rules = told(ArrayRule::list_from_toml(rules)).unwrap();
     let bound = |(name, own): &(&str, Value)| ArrayRule {
@@ -42,7 +42,7 @@ fn pack_within(
 }
 
 /// Each array that was packed, and the bound of its error.
-fn bounds(report: &GroupReport) -> Vec<(&str, Option<f64>)> {
+fn bounds(report: &GroupReport<ArrayReport>) -> Vec<(&str, Option<f64>)> {
     let bounds = reports(report).into_iter().map(|report| report.error.bound);
     packed(report).into_iter().zip(bounds).collect()
 }
@@ -190,11 +190,7 @@ fn bounds_have_names_of_arrays() {
     let named = [("lat", bound(0.5)), ("flag", bound(0.0))];
     let report = pack_within(&trial, json!({}), "", &named).unwrap();
     assert_eq!(packed(&report), ["flag", "lat"]);
-    let reason = report.arrays.iter().find_map(|one| match one {
-        GroupEntry::Copied { array, reason } if array == "wind" => Some(reason.as_str()),
-        _ => None,
-    });
-    assert_eq!(reason, Some("no bound is for it"));
+    assert_eq!(outcome(&report.arrays, "wind").reason(), Some("no bound is for it"));
 }
 
 #[test]
@@ -247,11 +243,7 @@ fn a_recorded_bound_is_a_tolerance() {
         let job = CompareJob { recorded: true, ..CompareJob::new(trial.input(), trial.output()) };
         let compared = told(job.run_group(&one_thread())).unwrap();
         assert_eq!(compared.failure(), None, "{goal}");
-        let report = compared.arrays.iter().find_map(|one| match one {
-            ComparedArray::Compared { array, report } if array == "t2m" => Some(report),
-            _ => None,
-        });
-        let bound = report.unwrap().recorded.unwrap().tolerance;
+        let bound = outcome(&compared.arrays, "t2m").report().unwrap().recorded.unwrap().tolerance;
         if let Some(tolerance) = tolerance {
             assert_eq!((bound.atol, bound.rtol), tolerance, "{goal}");
         }

@@ -1,6 +1,6 @@
 //! Compares two groups: each array with the one of the same path.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, bail};
@@ -11,6 +11,7 @@ use super::array::{CompareJob, CompareReport};
 use crate::array::source::array_of;
 use crate::check::nodes::{self, Same};
 use crate::error::{Error, Interrupted, Result};
+use crate::jobs::tree::{ArrayOutcome, Outcome, arrays_of};
 use crate::metadata::tree::{self, Node};
 use crate::options::AllClose;
 use crate::runtime::Runtime;
@@ -28,47 +29,15 @@ pub struct GroupComparison {
     pub tolerance: Option<AllClose>,
     /// Whether each array was checked against the bound that its attribute `recast` records.
     pub recorded: bool,
-    /// All arrays of both groups, by path.
-    pub arrays: Vec<ComparedArray>,
+    /// The arrays of both groups, by path. An array is kept if its type has no numbers to subtract, or if it is not decoded
+    /// here, and readers get the same of both groups.
+    pub arrays: Vec<ArrayOutcome<CompareReport>>,
+    /// The paths of arrays that only the first group has.
+    pub only_in_a: Vec<String>,
+    /// The paths of arrays that only the second group has.
+    pub only_in_b: Vec<String>,
     /// All arrays together.
     pub total: GroupTotal,
-}
-
-/// The outcome for an array of one group or of both.
-#[derive(Debug, Serialize)]
-#[serde(tag = "outcome", rename_all = "snake_case")]
-pub enum ComparedArray {
-    /// Its elements were compared.
-    Compared {
-        /// Its path in both groups.
-        array: String,
-        /// How far they differ.
-        report: Box<CompareReport>,
-    },
-    /// Its type has no numbers to subtract, or is not decoded here, and readers get the same of both groups.
-    Identical {
-        /// Its path in both groups.
-        array: String,
-        /// Whether all values were decoded and compared; if not, the stored bytes, types, fill values and codecs.
-        decoded: bool,
-    },
-    /// It could not be compared.
-    Failed {
-        /// Its path in both groups.
-        array: String,
-        /// Why.
-        reason: String,
-    },
-    /// Only the first group has it.
-    OnlyInA {
-        /// Its path there.
-        array: String,
-    },
-    /// Only the second group has it.
-    OnlyInB {
-        /// Its path there.
-        array: String,
-    },
 }
 
 /// All arrays of two groups together.
@@ -78,10 +47,6 @@ pub struct GroupTotal {
     pub compared: u64,
     /// Arrays that could not be compared.
     pub failed: u64,
-    /// Arrays that only the first group has.
-    pub only_in_a: u64,
-    /// Arrays that only the second group has.
-    pub only_in_b: u64,
     /// Elements of the arrays whose elements were compared.
     pub elements: u64,
     /// Elements over the tolerance, if there is one.
@@ -102,22 +67,20 @@ impl CompareJob {
     fn compared_group(&self, runtime: &Runtime) -> Result<GroupComparison> {
         let (a, b) = (group(&self.a)?, group(&self.b)?);
         let [of_a, of_b] = [&a, &b].map(|nodes| -> BTreeMap<&str, &Node> {
-            let arrays = nodes.iter().filter(|node| node.kind == Kind::Array);
-            arrays.map(|node| (&*node.path, node)).collect()
+            arrays_of(nodes).map(|node| (&*node.path, node)).collect()
         });
-        let paths: BTreeSet<&str> = of_a.keys().chain(of_b.keys()).copied().collect();
-        if paths.is_empty() {
+        if of_a.is_empty() && of_b.is_empty() {
             let (a, b) = (self.a.display(), self.b.display());
             bail!("{a} and {b}: groups without arrays");
         }
-        let pairs = paths.into_iter().map(|path| (path, (of_a.get(path), of_b.get(path))));
-        let compared = runtime.each_array(pairs, |path, pair| {
-            let array = path.to_owned();
-            match pair {
-                (Some(a), Some(b)) => self.pair(a, b, runtime),
-                (Some(_), None) => Ok(ComparedArray::OnlyInA { array }),
-                (None, _) => Ok(ComparedArray::OnlyInB { array }),
-            }
+        let without = |own: &BTreeMap<&str, &Node>, other: &BTreeMap<&str, &Node>| {
+            let only = own.keys().filter(|path| !other.contains_key(**path));
+            only.map(|path| (*path).to_owned()).collect()
+        };
+        let pairs: Vec<_> =
+            of_a.iter().filter_map(|(path, a)| Some((*path, (*a, *of_b.get(path)?)))).collect();
+        let compared = runtime.each_array(pairs.into_iter(), |path, (a, b)| {
+            Ok(ArrayOutcome { array: path.to_owned(), outcome: self.pair(a, b, runtime)? })
         })?;
         Ok(GroupComparison {
             a: as_shown(&self.a),
@@ -126,27 +89,32 @@ impl CompareJob {
             recorded: self.recorded && self.tolerance.is_none(),
             total: GroupTotal::of(&compared, self.recorded || self.tolerance.is_some()),
             arrays: compared,
+            only_in_a: without(&of_a, &of_b),
+            only_in_b: without(&of_b, &of_a),
         })
     }
 
     /// Compares an array that both groups have. Only an interruption is an error.
-    fn pair(&self, a: &Node, b: &Node, runtime: &Runtime) -> Result<ComparedArray> {
+    fn pair(&self, a: &Node, b: &Node, runtime: &Runtime) -> Result<Outcome<CompareReport>> {
         let is_number = |node: &Node| node.type_without_numbers().is_none();
         let is_decoded = |node: &Node| is_number(node) && array_of(node).is_ok();
-        let compare = || -> Result<ComparedArray> {
-            let array = a.path.to_string();
+        let compare = || -> Result<Outcome<CompareReport>> {
             if !is_decoded(a) || !is_decoded(b) {
-                let decoded = nodes::compare(a, b, runtime)? == Same::Values;
-                return Ok(ComparedArray::Identical { array, decoded });
+                let reason = match nodes::compare(a, b, runtime)? {
+                    Same::Values => "no numbers; the same values",
+                    Same::StoredBytes => {
+                        "not decoded; the same stored bytes, type, fill value and codecs"
+                    }
+                };
+                return Ok(Outcome::Kept { reason: reason.to_owned() });
             }
-            let (a, b) = (below(&self.a, &array), below(&self.b, &array));
+            let (a, b) = (below(&self.a, &a.path), below(&self.b, &b.path));
             let report = Self { a, b, ..self.clone() }.run(runtime).map_err(Error::into_inner)?;
-            Ok(ComparedArray::Compared { array, report: Box::new(report) })
+            Ok(Outcome::Done { report: Box::new(report) })
         };
         match compare() {
             Err(error) if !error.is::<Interrupted>() => {
-                let (array, reason) = (a.path.to_string(), format!("{error:#}"));
-                Ok(ComparedArray::Failed { array, reason })
+                Ok(Outcome::Failed { reason: format!("{error:#}") })
             }
             compared => compared,
         }
@@ -168,51 +136,24 @@ fn group(path: &Path) -> Result<Vec<Node>> {
     all().with_context(|| path.display().to_string())
 }
 
-impl ComparedArray {
-    /// Its path.
-    #[must_use]
-    pub fn array(&self) -> &str {
-        match self {
-            Self::Compared { array, .. }
-            | Self::Identical { array, .. }
-            | Self::Failed { array, .. }
-            | Self::OnlyInA { array }
-            | Self::OnlyInB { array } => array,
-        }
-    }
-
-    /// Why it fails; `is_judged` says whether an array in only one group fails.
-    fn failure(&self, is_judged: bool) -> Option<String> {
-        match self {
-            Self::Compared { report, .. } => report.failure(),
-            Self::Identical { .. } => None,
-            Self::Failed { reason, .. } => Some(reason.clone()),
-            Self::OnlyInA { array } => is_judged.then(|| format!("{array} is only in A")),
-            Self::OnlyInB { array } => is_judged.then(|| format!("{array} is only in B")),
-        }
-    }
-}
-
 impl GroupTotal {
-    fn of(all: &[ComparedArray], is_judged: bool) -> Self {
+    fn of(all: &[ArrayOutcome<CompareReport>], is_judged: bool) -> Self {
         let mut total = Self {
             over: is_judged.then_some(0),
             arrays_over: is_judged.then_some(0),
             ..Self::default()
         };
         for one in all {
-            match one {
-                ComparedArray::Compared { report, .. } => {
+            match &one.outcome {
+                Outcome::Done { report } => {
                     total.compared += 1;
                     total.elements += report.counts.elements;
                     let over = report.counts.over.unwrap_or_default();
                     total.over = total.over.map(|sum| sum + over);
                     total.arrays_over = total.arrays_over.map(|sum| sum + u64::from(over > 0));
                 }
-                ComparedArray::Identical { .. } => total.compared += 1,
-                ComparedArray::Failed { .. } => total.failed += 1,
-                ComparedArray::OnlyInA { .. } => total.only_in_a += 1,
-                ComparedArray::OnlyInB { .. } => total.only_in_b += 1,
+                Outcome::Kept { .. } => total.compared += 1,
+                Outcome::Failed { .. } => total.failed += 1,
             }
         }
         total
@@ -224,16 +165,29 @@ impl GroupComparison {
     /// only one group has. `None` if there are none.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
-        let is_judged = self.recorded || self.tolerance.is_some();
-        let failures = self.arrays.iter().filter_map(|one| Some((one, one.failure(is_judged)?)));
-        let failures: Vec<_> = failures.collect();
-        let (_, first) = failures.first()?;
-        let names: Vec<&str> = failures.iter().map(|(one, _)| one.array()).collect();
+        let mut failures: BTreeMap<&str, String> = BTreeMap::new();
+        for ArrayOutcome { array, outcome } in &self.arrays {
+            let failure = match outcome {
+                Outcome::Done { report } => report.failure(),
+                Outcome::Kept { .. } => None,
+                Outcome::Failed { reason } => Some(reason.clone()),
+            };
+            failures.extend(failure.map(|failure| (array.as_str(), failure)));
+        }
+        if self.recorded || self.tolerance.is_some() {
+            for (group, only) in [("A", &self.only_in_a), ("B", &self.only_in_b)] {
+                let failure = |array: &String| format!("{array} is only in {group}");
+                failures.extend(only.iter().map(|array| (array.as_str(), failure(array))));
+            }
+        }
+        let (_, first) = failures.first_key_value()?;
+        let names: Vec<&str> = failures.keys().copied().collect();
+        let all = self.arrays.len() + self.only_in_a.len() + self.only_in_b.len();
         Some(format!(
             "{}: {} of {} fail: {}; {first}",
             self.b,
             failures.len(),
-            arrays(self.arrays.len()),
+            arrays(all),
             names.join(", ")
         ))
     }

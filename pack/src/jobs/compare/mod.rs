@@ -4,4 +4,4 @@ mod array;
 mod group;
 
 pub use array::{CompareCounts, CompareJob, CompareReport};
-pub use group::{ComparedArray, GroupComparison, GroupTotal};
+pub use group::{GroupComparison, GroupTotal};

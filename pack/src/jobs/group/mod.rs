@@ -10,20 +10,19 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, bail};
-use serde::Serialize;
 
 use crate::error::Result;
 use crate::jobs::pack::PackJob;
 use crate::jobs::runner::{DryRun, Job};
+use crate::jobs::tree::{ArrayOutcome, GroupReport, Outcome, Output, each_array};
 use crate::metadata::coordinates::{companions, coordinates};
 use crate::metadata::tree;
 use crate::runtime::Runtime;
 use crate::store::destination::Destination;
-use crate::store::links::OutsideLinks;
 use crate::store::location::Kind;
 use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
-use crate::text::{arrays, as_shown, with_reasons};
+use crate::text::arrays;
 
 use multiscales::pyramids;
 use properties::{described, properties};
@@ -33,66 +32,25 @@ use sets::Sets;
 pub use group_job::{ArrayRule, GroupJob};
 pub use sets::ArrayReport;
 
-/// The report of a packed group.
-#[derive(Debug, Serialize)]
-pub struct GroupReport {
-    /// The group that was read.
-    pub input: String,
-    /// The group that was written.
-    pub output: String,
-    /// Whether nothing was written.
-    pub dry_run: bool,
-    /// Patterns that match no array, and what the output lacks.
-    pub warnings: Vec<String>,
-    /// The links that lead out of the input: what they lead to was read.
-    #[serde(skip_serializing_if = "OutsideLinks::is_empty")]
-    pub outside_links: OutsideLinks,
-    /// Its arrays.
-    pub arrays: Vec<GroupEntry>,
-}
-
-/// The outcome for an array of a group.
-#[derive(Debug, Serialize)]
-#[serde(tag = "action", rename_all = "lowercase")]
-pub enum GroupEntry {
-    /// It was packed.
-    Packed {
-        /// Its path in the group.
-        array: String,
-        /// Its report.
-        report: ArrayReport,
-    },
-    /// It was copied.
-    Copied {
-        /// Its path in the group.
-        array: String,
-        /// Why it was not packed.
-        reason: String,
-    },
-    /// It was to be packed and could not be, so it was copied.
-    Failed {
-        /// Its path in the group.
-        array: String,
-        /// Why.
-        reason: String,
-    },
-}
-
 impl Job for GroupJob {
-    type Report = GroupReport;
+    type Report = GroupReport<ArrayReport>;
 
     fn places(&self) -> (&Path, &Path, bool) {
         self.pack.places()
     }
 
-    fn write(&self, destination: &Destination, runtime: &Runtime) -> Result<(GroupReport, Staged)> {
+    fn write(
+        &self,
+        destination: &Destination,
+        runtime: &Runtime,
+    ) -> Result<(Self::Report, Staged)> {
         let (report, staged) = self.pack_to(Some(destination), runtime)?;
         Ok((report, staged.context("nothing was written")?))
     }
 }
 
 impl DryRun for GroupJob {
-    fn dry_report(&self, runtime: &Runtime) -> Result<GroupReport> {
+    fn dry_report(&self, runtime: &Runtime) -> Result<Self::Report> {
         Ok(self.pack_to(None, runtime)?.0)
     }
 }
@@ -103,7 +61,7 @@ impl GroupJob {
         &self,
         destination: Option<&Destination>,
         runtime: &Runtime,
-    ) -> Result<(GroupReport, Option<Staged>)> {
+    ) -> Result<(GroupReport<ArrayReport>, Option<Staged>)> {
         let PackJob { input, output, options, .. } = &self.pack;
         options.checked()?;
         let rules = Rules::new(self)?;
@@ -141,80 +99,38 @@ impl GroupJob {
             levels.retain(|level| treatments.get(level).is_some_and(Treatment::chooses_scale));
             sets.give_one_scale(levels);
         }
-        let entries = tree::each_array(&nodes, directory, runtime, |node| {
-            let array = node.path.to_string();
-            let copy = || -> Result<()> {
-                let Some(directory) = directory else { return Ok(()) };
-                let copied = node.copy(&node.path.inside(directory)?, Transfer::Copy, runtime);
-                copied.with_context(|| format!("{shown}: {array}"))
-            };
-            let treatment = treatments.remove(array.as_str());
+        let outcomes = each_array(&nodes, directory, runtime, |node| {
+            let treatment = treatments.remove(&*node.path);
             Ok(match treatment.context("an array without a treatment")? {
-                Treatment::Pack(_) => match sets.pack(&array, runtime)? {
-                    Ok(report) => GroupEntry::Packed { array, report },
-                    Err(reason) => {
-                        copy()?;
-                        GroupEntry::Failed { array, reason }
-                    }
+                Treatment::Pack(_) => match sets.pack(&node.path, runtime)? {
+                    Ok(report) => Outcome::Done { report: Box::new(report) },
+                    Err(reason) => Outcome::Failed { reason },
                 },
                 Treatment::Copy(reason) => {
-                    copy()?;
                     let caveat = node.caveat().map(|caveat| format!("; {caveat}"));
                     let reason = format!("{reason}{}", caveat.unwrap_or_default());
-                    GroupEntry::Copied { array, reason }
+                    Outcome::Kept { reason }
                 }
             })
         })?;
-        if !entries.iter().any(|one| matches!(one, GroupEntry::Packed { .. })) {
-            let (arrays, reasons) = (arrays(entries.len()), reasons(&entries));
-            let has_failed = entries.iter().any(|one| matches!(one, GroupEntry::Failed { .. }));
+        if !outcomes.iter().any(|one| one.report().is_some()) {
+            let has_failed = outcomes.iter().any(|one| one.failed().is_some());
             let is = if has_failed { "could be" } else { "is to be" };
+            let reasons: Vec<_> = outcomes.iter().filter_map(ArrayOutcome::with_reason).collect();
+            let reasons =
+                if reasons.is_empty() { "there are none".to_owned() } else { reasons.join(", ") };
+            let arrays = arrays(outcomes.len());
             bail!("{shown}: a group in which none of {arrays} {is} packed: {reasons}");
         }
         if let Some((destination, directory)) = destination.zip(directory) {
-            warnings.extend(tree::copy_files(&nodes, destination, directory, runtime)?);
+            let output = Output { destination, directory, transfer: Transfer::Copy };
+            warnings.extend(output.complete(&nodes, &outcomes, runtime)?);
         }
         let report = GroupReport {
-            input: as_shown(input),
-            output: as_shown(output),
             dry_run: destination.is_none(),
             warnings,
-            outside_links: OutsideLinks::default(),
-            arrays: entries,
+            ..GroupReport::new(input, Some(output), outcomes)
         };
         Ok((report, staged))
     }
-}
-
-impl GroupReport {
-    /// Which arrays could not be packed, with [`GroupJob::keep_going`], and why; `None` if all could.
-    #[must_use]
-    pub fn failure(&self) -> Option<String> {
-        let failed = self.arrays.iter().filter_map(|entry| match entry {
-            GroupEntry::Failed { array, reason } => Some((array, reason)),
-            GroupEntry::Packed { .. } | GroupEntry::Copied { .. } => None,
-        });
-        let failed = with_reasons(failed);
-        if failed.is_empty() {
-            return None;
-        }
-        Some(format!(
-            "{}: {} of {} could not be packed and are copied as they are: {}",
-            self.output,
-            failed.len(),
-            arrays(self.arrays.len()),
-            failed.join("; ")
-        ))
-    }
-}
-
-fn reasons(entries: &[GroupEntry]) -> String {
-    let reasons = entries.iter().filter_map(|entry| match entry {
-        GroupEntry::Copied { array, reason } | GroupEntry::Failed { array, reason } => {
-            Some((array, reason))
-        }
-        GroupEntry::Packed { .. } => None,
-    });
-    let reasons = with_reasons(reasons);
-    if reasons.is_empty() { "there are none".to_owned() } else { reasons.join(", ") }
 }

@@ -23,9 +23,9 @@ use crate::store::location::below;
 #[serde(untagged)]
 pub enum ArrayReport {
     /// Its values were packed.
-    Packed(Box<PackReport>),
+    Packed(PackReport),
     /// CF's attributes were turned into codecs.
-    FromCf(Box<FromCfReport>),
+    FromCf(FromCfReport),
 }
 
 /// The arrays of a group that are to be packed.
@@ -134,7 +134,7 @@ impl<'a> Sets<'a> {
                 Some(place) => run_inside(&job, &place, runtime)?,
                 None => job.dry_report(runtime)?,
             };
-            return Ok(vec![ArrayReport::FromCf(Box::new(report))]);
+            return Ok(vec![ArrayReport::FromCf(report)]);
         }
         // Those of one scale with other options have their part in the range.
         let all = set.first().map_or(&[][..], |array| self.with_one_scale(array));
@@ -156,7 +156,7 @@ impl<'a> Sets<'a> {
             if let Some((destination, staged)) = destination.as_ref().zip(staged) {
                 destination.commit(staged)?;
             }
-            reports.push(ArrayReport::Packed(Box::new(report)));
+            reports.push(ArrayReport::Packed(report));
         }
         Ok(reports)
     }

@@ -58,6 +58,9 @@ pub struct ArrayInfo {
     /// What the values have in common if they were rounded and have no value codecs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounded: Option<SeenRounding>,
+    /// Its stored chunks in bytes, if it is listed in a group and they can be counted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stored: Option<u64>,
     /// Warnings for readers.
     pub warnings: Vec<String>,
 }
@@ -131,6 +134,7 @@ impl ArrayInfo {
             grid: grid(source),
             precision: chain.as_ref().and_then(|chain| precision(chain, source)),
             rounded: None,
+            stored: None,
             warnings,
         }
     }

@@ -11,6 +11,7 @@ use zarr_recast::FillCheck;
 use super::array::ArrayInfo;
 use crate::array::source::Source;
 use crate::error::{Error, Result};
+use crate::jobs::tree::{ArrayOutcome, Outcome, arrays_of};
 use crate::metadata::tree::{Node, nodes};
 use crate::store::location::{Kind, Location};
 use crate::text::as_shown;
@@ -26,31 +27,8 @@ pub struct GroupInfo {
     pub consolidated: bool,
     /// The paths of the groups below it.
     pub groups: Vec<String>,
-    /// All arrays below it.
-    pub arrays: Vec<ListedArray>,
-}
-
-/// An array of a group.
-#[derive(Clone, Debug, Serialize)]
-#[serde(untagged)]
-pub enum ListedArray {
-    /// A numeric array.
-    Known {
-        /// Its path in the group.
-        path: String,
-        /// Its stored chunks in bytes, if they can be counted.
-        stored: Option<u64>,
-        /// Its description.
-        #[serde(flatten)]
-        info: Box<ArrayInfo>,
-    },
-    /// An array that cannot be read here.
-    Unknown {
-        /// Its path in the group.
-        path: String,
-        /// Why.
-        error: String,
-    },
+    /// All arrays below it; those that have no numbers or cannot be read here, with the reason.
+    pub arrays: Vec<ArrayOutcome<ArrayInfo>>,
 }
 
 impl GroupInfo {
@@ -73,27 +51,26 @@ impl GroupInfo {
         let (root, below) = nodes.split_first().context("no group here")?;
         let attributes = root.document.get("attributes").and_then(Value::as_object);
         let groups = below.iter().filter(|node| node.kind == Kind::Group);
-        let arrays = below.iter().filter(|node| node.kind == Kind::Array);
         Ok(Self {
             group: as_shown(path),
             attributes: attributes.cloned().unwrap_or_default(),
             consolidated: root.is_consolidated,
             groups: groups.map(|node| node.path.to_string()).collect(),
-            arrays: arrays.map(listed).collect(),
+            arrays: arrays_of(below).map(listed).collect(),
         })
     }
 }
 
-fn listed(node: &Node) -> ListedArray {
-    let path = node.path.to_string();
-    if let Some(name) = node.type_without_numbers() {
-        return ListedArray::Unknown { path, error: format!("{name} has no numbers to show") };
-    }
-    match Source::of_node(node, FillCheck::ReportOnly) {
-        Ok(source) => {
-            let (stored, info) = (node.location.chunk_bytes(), ArrayInfo::of(&source));
-            ListedArray::Known { path, stored, info: Box::new(info) }
-        }
-        Err(error) => ListedArray::Unknown { path, error: format!("{error:#}") },
-    }
+fn listed(node: &Node) -> ArrayOutcome<ArrayInfo> {
+    let info = || match node.type_without_numbers() {
+        Some(name) => Outcome::Kept { reason: format!("{name} has no numbers to show") },
+        None => match Source::of_node(node, FillCheck::ReportOnly) {
+            Ok(source) => {
+                let stored = node.location.chunk_bytes();
+                Outcome::Done { report: Box::new(ArrayInfo { stored, ..ArrayInfo::of(&source) }) }
+            }
+            Err(error) => Outcome::Failed { reason: format!("{error:#}") },
+        },
+    };
+    ArrayOutcome { array: node.path.to_string(), outcome: info() }
 }

@@ -4,4 +4,4 @@ mod array;
 mod group;
 
 pub use array::{ArrayInfo, CodecInfo};
-pub use group::{GroupInfo, ListedArray};
+pub use group::GroupInfo;

@@ -5,7 +5,6 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail};
-use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::array::{ArrayMigration, Migration, nothing_to_migrate};
@@ -14,80 +13,34 @@ use super::migrate_job::MigrateJob;
 use crate::array::source::{Source, array_of, fill_check};
 use crate::check::nodes::{self, Same};
 use crate::error::{Result, unwritten};
+use crate::jobs::tree::{ArrayOutcome, GroupReport, Outcome, Output, arrays_of, each_array};
 use crate::metadata::document::text;
 use crate::metadata::tree::{self, Format, Node};
 use crate::runtime::{Runtime, Workers};
 use crate::store::destination::Destination;
-use crate::store::links::OutsideLinks;
-use crate::store::location::{Kind, Location};
+use crate::store::location::Location;
 use crate::store::transfer::Transfer;
 use crate::store::unchanged::while_unchanged;
-use crate::text::{arrays, as_shown};
+use crate::text::arrays;
 
-/// The report of a migrated group.
-#[derive(Clone, Debug, Serialize)]
-pub struct GroupMigration {
-    /// The group that was read.
-    pub input: String,
-    /// The group that was written; `None` if in place.
-    pub output: Option<String>,
-    /// What the output lacks.
-    pub warnings: Vec<String>,
-    /// The links that lead out of the input: what they lead to was read.
-    #[serde(skip_serializing_if = "OutsideLinks::is_empty")]
-    pub outside_links: OutsideLinks,
-    /// Its arrays.
-    pub arrays: Vec<MigratedArray>,
-}
-
-/// The outcome for an array of a group.
-#[derive(Clone, Debug, Serialize)]
-#[serde(tag = "action", rename_all = "lowercase")]
-pub enum MigratedArray {
-    /// It has new codecs or metadata.
-    Migrated {
-        /// Its path in the group.
-        array: String,
-        /// Its report.
-        report: Box<ArrayMigration>,
-    },
-    /// Its files are unchanged, except for metadata of Zarr v3.
-    Kept {
-        /// Its path in the group.
-        array: String,
-        /// Why.
-        reason: String,
-    },
-}
-
-impl GroupMigration {
-    fn new(job: &MigrateJob, arrays: Vec<MigratedArray>) -> Self {
-        let output = job.output.as_deref().map(as_shown);
-        let (warnings, outside_links) = (Vec::new(), OutsideLinks::default());
-        Self { input: as_shown(&job.input), output, warnings, outside_links, arrays }
-    }
-}
-
-/// The plan for an array of a group.
-enum Task<T> {
-    Migrate(Box<T>),
-    /// Its files stay unchanged, and it gets metadata of Zarr v3 if it has none; with the reason.
-    Keep(String),
-}
-
-fn task(node: &Node, runtime: &Runtime) -> Result<Task<Source>> {
-    if let Some(caveat) = node.caveat() {
-        return Ok(Task::Keep(caveat));
+/// What becomes of an array: a source to migrate, or why the array stays as it is. Its files then stay unchanged, and it
+/// gets metadata of Zarr v3 if it has none.
+fn plan(node: &Node, runtime: &Runtime) -> Result<Outcome<Source>> {
+    if let Some(reason) = node.caveat() {
+        return Ok(Outcome::Kept { reason });
     }
     if node.type_without_numbers().is_some() {
-        return Ok(Task::Keep("its type is not numeric".to_owned()));
+        return Ok(Outcome::Kept { reason: "its type is not numeric".to_owned() });
     }
-    if let Err(reason) = array_of(node) {
-        return Ok(Task::Keep(format!("{reason:#}")));
+    if let Err(error) = array_of(node) {
+        return Ok(Outcome::Kept { reason: format!("{error:#}") });
     }
     let source = Source::of_node(node, fill_check(runtime));
     let source = source.with_context(|| node.location.path().display().to_string())?;
-    Ok(nothing_to_migrate(&source).map_or_else(|| Task::Migrate(Box::new(source)), Task::Keep))
+    Ok(match nothing_to_migrate(&source) {
+        Some(reason) => Outcome::Kept { reason },
+        None => Outcome::Done { report: Box::new(source) },
+    })
 }
 
 /// What to say of an array that stays as it is, except for metadata of Zarr v3, with which `read` is read.
@@ -109,47 +62,44 @@ pub(super) fn write(
     destination: &Destination,
     directory: &Path,
     runtime: &Runtime,
-) -> Result<GroupMigration> {
-    let transfer = job.transfer();
-    let done = tree::each_array(nodes, Some(directory), runtime, |node| {
-        let (array, place) = (node.path.to_string(), node.path.inside(directory)?);
-        let shown = || node.location.path().display().to_string();
-        match task(node, runtime)? {
-            Task::Keep(reason) => {
-                node.copy(&place, transfer, runtime).with_context(shown)?;
-                let how = match transfer {
-                    Transfer::Copy => "copied",
-                    Transfer::Link => "the same files",
-                };
-                let copy = || tree::node(node.path.clone(), Location::new(&place)?);
-                let kept = || kept(node, &copy()?, &reason, how, runtime);
-                let reason = kept().with_context(shown)?;
-                Ok(MigratedArray::Kept { array, reason })
-            }
-            Task::Migrate(source) => {
-                // The array may have no chunks.
-                let made = fs::create_dir_all(&place);
-                made.map_err(|error| unwritten(error.into(), &node.path))?;
-                let migrate = || {
-                    let workers = Workers::within(runtime, [source.chunk_memory()])?;
-                    let migration = Migration::new(job, *source, &workers)?;
-                    migration.write(&place, node.location.path(), &workers)
-                };
-                let report = Box::new(migrate().with_context(shown)?);
-                Ok(MigratedArray::Migrated { array, report })
-            }
-        }
+) -> Result<GroupReport<ArrayMigration>> {
+    let mut outcomes = each_array(nodes, Some(directory), runtime, |node| {
+        plan(node, runtime)?.and_then(|source| {
+            let place = node.path.inside(directory)?;
+            // The array may have no chunks.
+            let made = fs::create_dir_all(&place);
+            made.map_err(|error| unwritten(error.into(), &node.path))?;
+            let migrate = || {
+                let workers = Workers::within(runtime, [source.chunk_memory()])?;
+                let migration = Migration::new(job, source, &workers)?;
+                migration.write(&place, node.location.path(), &workers)
+            };
+            migrate().with_context(|| node.location.path().display().to_string())
+        })
     })?;
-    let has_new = done.iter().any(|one| matches!(one, MigratedArray::Migrated { .. }));
+    let has_new = outcomes.iter().any(|one| one.report().is_some());
     if nodes.iter().all(Node::is_v3) && !has_new {
-        return Err(nothing(job, done.len()));
+        return Err(nothing(job, outcomes.len()));
     }
-    let warnings = tree::copy_files(nodes, destination, directory, runtime)?;
-    Ok(GroupMigration { warnings, ..GroupMigration::new(job, done) })
+    let output = Output { destination, directory, transfer: job.transfer() };
+    let warnings = output.complete(nodes, &outcomes, runtime)?;
+    let how = match output.transfer {
+        Transfer::Copy => "copied",
+        Transfer::Link => "the same files",
+    };
+    for (node, one) in arrays_of(nodes).zip(&mut outcomes) {
+        if let Outcome::Kept { reason } = &mut one.outcome {
+            let copy = Location::new(&node.path.inside(directory)?);
+            let copy = copy.and_then(|place| tree::node(node.path.clone(), place));
+            let said = copy.and_then(|copy| kept(node, &copy, reason, how, runtime));
+            *reason = said.with_context(|| node.location.path().display().to_string())?;
+        }
+    }
+    Ok(GroupReport { warnings, ..GroupReport::new(&job.input, job.output.as_deref(), outcomes) })
 }
 
 /// Replaces the metadata of all nodes that need new ones.
-pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigration> {
+pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupReport<ArrayMigration>> {
     let nodes = &tree::nodes_at(&job.input)?;
     let shown = || job.input.display().to_string();
     let root = nodes.first().context("no group here").with_context(shown)?;
@@ -177,41 +127,36 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigra
     }
 
     let planned = while_unchanged(&[&job.input], || {
-        tree::each_array(nodes, None, runtime, |node| {
-            Ok(match task(node, runtime)? {
-                Task::Keep(reason) => {
-                    let kept = kept(node, node, &reason, "as it was", runtime);
-                    Task::Keep(kept.with_context(|| node.path.to_string())?)
-                }
-                Task::Migrate(source) => {
-                    let shown = source.path().display().to_string();
-                    let workers = Workers::within(runtime, [source.chunk_memory()])?;
-                    let migration = Migration::new(job, *source, &workers).context(shown)?;
-                    Task::Migrate(Box::new(migration))
-                }
+        each_array(nodes, None, runtime, |node| {
+            let mut planned = plan(node, runtime)?;
+            if let Outcome::Kept { reason } = &mut planned {
+                let kept = kept(node, node, reason, "as it was", runtime);
+                *reason = kept.with_context(|| node.path.to_string())?;
+            }
+            planned.and_then(|source| {
+                let shown = source.path().display().to_string();
+                let workers = Workers::within(runtime, [source.chunk_memory()])?;
+                Migration::new(job, source, &workers).context(shown)
             })
         })
     })?;
-    // In the order of their paths.
-    let arrays = nodes.iter().filter(|node| node.kind == Kind::Array);
-    let planned = arrays.zip(planned).map(|(node, one)| (&*node.path, (node, one)));
-    let planned: BTreeMap<&str, (&Node, Task<Migration<'_>>)> = planned.collect();
+    let migrations = planned.iter().filter_map(|one| Some((&*one.array, one.report()?)));
+    let migrations: BTreeMap<&str, &Migration<'_>> = migrations.collect();
 
     let document = |node: &Node| -> Result<Map<String, Value>> {
-        Ok(match planned.get(&*node.path) {
-            Some((_, Task::Migrate(new))) => new.rewritten_or_refusal()?.document().clone(),
-            Some((_, Task::Keep(_))) | None => node.document.clone(),
+        Ok(match migrations.get(&*node.path) {
+            Some(new) => new.rewritten_or_refusal()?.document().clone(),
+            None => node.document.clone(),
         })
     };
     let mut documents = tree::group_documents(nodes, |node| Ok(document(node)?.into()))?;
     documents.retain(|(node, _)| !matches!(node.format, Format::V3) || node.is_consolidated);
-    for (node, one) in planned.values() {
-        if matches!((&node.format, one), (Format::Older, _) | (_, Task::Migrate(_))) {
+    for node in arrays_of(nodes) {
+        if matches!(node.format, Format::Older) || migrations.contains_key(&*node.path) {
             documents.push((node, document(node)?));
         }
     }
-    let has_new = planned.values().any(|(_, one)| matches!(one, Task::Migrate(_)));
-    let is_migrated = nodes.iter().all(Node::is_v3) && !has_new;
+    let is_migrated = nodes.iter().all(Node::is_v3) && migrations.is_empty();
     if is_migrated {
         documents.clear();
     }
@@ -232,17 +177,12 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupMigra
 
     let mut kept: BTreeMap<&str, Vec<String>> =
         documents.iter().map(|(node, _)| &*node.path).zip(kept).collect();
-    let done = planned.into_iter().map(|(path, (_, one))| {
-        let array = path.to_owned();
-        match one {
-            Task::Keep(reason) => MigratedArray::Kept { array, reason },
-            Task::Migrate(migration) => {
-                let report = migration.replaced(&kept.remove(path).unwrap_or_default());
-                MigratedArray::Migrated { array, report: Box::new(report) }
-            }
-        }
+    let done = planned.into_iter().map(|ArrayOutcome { array, outcome }| {
+        let kept = kept.remove(&*array).unwrap_or_default();
+        let outcome = outcome.and_then(|migration| Ok(migration.replaced(&kept)))?;
+        Ok(ArrayOutcome { array, outcome })
     });
-    Ok(GroupMigration::new(job, done.collect()))
+    Ok(GroupReport::new(&job.input, None, done.collect::<Result<_>>()?))
 }
 
 /// The error for a group with nothing to migrate.

@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::array::source::Source;
 use crate::error::{Error, Result};
 use crate::jobs::runner::{Job, outside_links};
+use crate::jobs::tree::GroupReport;
 use crate::metadata::tree;
 use crate::runtime::{Runtime, Workers};
 use crate::store::destination::Destination;
@@ -26,7 +27,6 @@ use crate::store::unchanged::while_unchanged;
 use array::{Migration, nothing_to_migrate};
 
 pub use array::ArrayMigration;
-pub use group::{GroupMigration, MigratedArray};
 pub use migrate_job::MigrateJob;
 
 /// The report of a migration.
@@ -36,7 +36,7 @@ pub enum MigrateReport {
     /// An array.
     Array(Box<ArrayMigration>),
     /// A group.
-    Group(GroupMigration),
+    Group(GroupReport<ArrayMigration>),
 }
 
 impl MigrateJob {

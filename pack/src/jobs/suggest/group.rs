@@ -13,11 +13,12 @@ use super::report::{SuggestReport, Suggestion};
 use crate::array::source::{Source, fill_check};
 use crate::error::{Error, Result, is_of_array};
 use crate::jobs::group::properties::{described, properties};
+use crate::jobs::tree::{ArrayOutcome, Outcome, each_array};
 use crate::metadata::coordinates::coordinates;
 use crate::metadata::tree;
 use crate::options::PackOptions;
 use crate::runtime::Runtime;
-use crate::text::{arrays, as_shown, bytes, escaped, times_smaller, with_reasons};
+use crate::text::{arrays, as_shown, bytes, escaped, times_smaller};
 
 /// The suggestions for a group.
 #[derive(Clone, Debug, Serialize)]
@@ -25,39 +26,12 @@ pub struct SuggestGroupReport {
     /// The group.
     pub group: String,
     /// Its arrays.
-    pub arrays: Vec<SuggestedArray>,
+    pub arrays: Vec<ArrayOutcome<SuggestReport>>,
     /// Commands that write the `recast.toml`, and pack the group by it.
     pub suggestions: Vec<Suggestion>,
     /// How the arrays would be packed.
     #[serde(skip)]
     pub options: PackOptions,
-}
-
-/// An array of a group.
-#[derive(Clone, Debug, Serialize)]
-#[serde(tag = "action", rename_all = "lowercase")]
-pub enum SuggestedArray {
-    /// It was looked at.
-    Suggested {
-        /// Its path in the group.
-        array: String,
-        /// Its suggestion.
-        report: Box<SuggestReport>,
-    },
-    /// Packing the group would copy it.
-    Skipped {
-        /// Its path in the group.
-        array: String,
-        /// Why.
-        reason: String,
-    },
-    /// It could not be looked at, or cannot be packed with any bound.
-    Failed {
-        /// Its path in the group.
-        array: String,
-        /// Why.
-        reason: String,
-    },
 }
 
 impl SuggestJob {
@@ -74,21 +48,19 @@ impl SuggestJob {
     fn suggest_group(&self, runtime: &Runtime) -> Result<SuggestGroupReport> {
         let nodes = tree::nodes_at(&self.input)?;
         let coordinates = coordinates(&described(&nodes));
-        let arrays = tree::each_array(&nodes, None, runtime, |node| {
-            let array = node.path.to_string();
+        let arrays = each_array(&nodes, None, runtime, |node| {
             let known = properties(node, &coordinates, self.options.from_cf, false);
             let integers = known
                 .integers
                 .map(|integers| format!("{integers}: integers are kept exactly, without a bound"));
             if let Some(reason) = known.unfit.or(known.coordinate).or(integers) {
-                return Ok(SuggestedArray::Skipped { array, reason });
+                return Ok(Outcome::Kept { reason });
             }
             let source = Source::of_node(node, fill_check(runtime));
-            let report = source.and_then(|source| suggest_for(&source, &self.options, runtime));
-            match report {
-                Ok(report) => Ok(SuggestedArray::Suggested { array, report: Box::new(report) }),
+            match source.and_then(|source| suggest_for(&source, &self.options, runtime)) {
+                Ok(report) => Ok(Outcome::Done { report: Box::new(report) }),
                 Err(error) if is_of_array(&error) => {
-                    Ok(SuggestedArray::Failed { array, reason: format!("{error:#}") })
+                    Ok(Outcome::Failed { reason: format!("{error:#}") })
                 }
                 Err(error) => Err(error),
             }
@@ -135,13 +107,11 @@ impl SuggestGroupReport {
         let mut text = String::from(
             "# Bounds that recast suggest found; edit them. Arrays without a table are copied.\n",
         );
-        for array in &self.arrays {
-            match array {
-                SuggestedArray::Suggested { array, report } => {
-                    text.push_str(&self.table(array, report)?);
-                }
-                SuggestedArray::Skipped { .. } => {}
-                SuggestedArray::Failed { array, reason } => {
+        for ArrayOutcome { array, outcome } in &self.arrays {
+            match outcome {
+                Outcome::Done { report } => text.push_str(&self.table(array, report)?),
+                Outcome::Kept { .. } => {}
+                Outcome::Failed { reason } => {
                     // A comment is one line.
                     write!(text, "\n# {array}: {}\n", reason.replace('\n', " "))?;
                 }
@@ -187,11 +157,7 @@ impl SuggestGroupReport {
     /// Which arrays nothing can be suggested for, and why; `None` if there are none.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
-        let failed = self.arrays.iter().filter_map(|one| match one {
-            SuggestedArray::Failed { array, reason } => Some((array, reason)),
-            SuggestedArray::Suggested { .. } | SuggestedArray::Skipped { .. } => None,
-        });
-        let failed = with_reasons(failed);
+        let failed: Vec<_> = self.arrays.iter().filter_map(ArrayOutcome::failed).collect();
         let of = arrays(self.arrays.len());
         let text = || {
             format!(

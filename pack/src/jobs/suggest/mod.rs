@@ -7,5 +7,5 @@ mod ladder;
 mod report;
 
 pub use array::{SuggestFromBlocks, SuggestJob};
-pub use group::{SuggestGroupReport, SuggestedArray};
+pub use group::SuggestGroupReport;
 pub use report::{Mark, Rung, SuggestReport, Suggestion};

@@ -52,6 +52,9 @@ pub struct UnpackReport {
     pub stored: u64,
     /// The time it took.
     pub seconds: f64,
+    /// Why CF's attributes cannot express the array of a group, if they were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_for_cf: Option<String>,
     /// The links that lead out of the input: what they lead to was read.
     #[serde(skip_serializing_if = "OutsideLinks::is_empty")]
     pub outside_links: OutsideLinks,
@@ -102,6 +105,7 @@ impl Job for UnpackJob {
             source_stored: source.location().chunk_bytes(),
             stored,
             seconds: started.elapsed().as_secs_f64(),
+            not_for_cf: None,
             outside_links: OutsideLinks::default(),
         };
         Ok((report, staged))

@@ -10,14 +10,13 @@ use crate::array::source::array_of;
 use crate::error::Result;
 use crate::jobs::cf::{NotForCf, ToCfJob, ToCfReport};
 use crate::jobs::runner::{Job, run_inside};
+use crate::jobs::tree::{ArrayOutcome, GroupReport, Outcome, Output, each_array};
 use crate::metadata::tree::{self, Node};
 use crate::runtime::Runtime;
 use crate::store::destination::Destination;
-use crate::store::links::OutsideLinks;
 use crate::store::location::below;
 use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
-use crate::text::as_shown;
 
 /// Unpacks every array of a group that has value codecs. Everything else is copied, and consolidated metadata are
 /// renewed.
@@ -30,49 +29,14 @@ pub struct UnpackGroupJob {
     pub to_cf: bool,
 }
 
-/// The report of an unpacked group.
-#[derive(Debug, Serialize)]
-pub struct UnpackGroupReport {
-    /// The group that was read.
-    pub input: String,
-    /// The group that was written.
-    pub output: String,
-    /// What the output lacks.
-    pub warnings: Vec<String>,
-    /// The links that lead out of the input: what they lead to was read.
-    #[serde(skip_serializing_if = "OutsideLinks::is_empty")]
-    pub outside_links: OutsideLinks,
-    /// Its arrays.
-    pub arrays: Vec<UnpackedArray>,
-}
-
-/// The outcome for an array of a group.
-#[derive(Debug, Serialize)]
-#[serde(tag = "action", rename_all = "snake_case")]
+/// The report of an array of an unpacked group.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
 pub enum UnpackedArray {
     /// Its decoded values were written.
-    Unpacked {
-        /// Its path in the group.
-        array: String,
-        /// Its report.
-        report: Box<UnpackReport>,
-        /// Why CF's attributes cannot express it, if they were asked for.
-        caveat: Option<String>,
-    },
+    Values(UnpackReport),
     /// Its stored integers were written with CF's attributes.
-    ToCf {
-        /// Its path in the group.
-        array: String,
-        /// Its report.
-        report: Box<ToCfReport>,
-    },
-    /// It has no value codecs, and was copied.
-    Copied {
-        /// Its path in the group.
-        array: String,
-        /// What its readers must know, if anything.
-        caveat: Option<String>,
-    },
+    ToCf(ToCfReport),
 }
 
 impl UnpackGroupJob {
@@ -84,7 +48,7 @@ impl UnpackGroupJob {
 }
 
 impl Job for UnpackGroupJob {
-    type Report = UnpackGroupReport;
+    type Report = GroupReport<UnpackedArray>;
 
     fn places(&self) -> (&Path, &Path, bool) {
         self.unpack.places()
@@ -94,66 +58,67 @@ impl Job for UnpackGroupJob {
         &self,
         destination: &Destination,
         runtime: &Runtime,
-    ) -> Result<(UnpackGroupReport, Staged)> {
+    ) -> Result<(Self::Report, Staged)> {
         let UnpackJob { input, output, .. } = &self.unpack;
         let nodes = tree::nodes_at(input)?;
         let staged = destination.stage()?;
-        let arrays = tree::each_array(&nodes, Some(staged.path()), runtime, |node| {
-            let place = node.path.inside(staged.path())?;
+        let arrays = each_array(&nodes, Some(staged.path()), runtime, |node| {
             let undecoded = match node.has_value_codecs().then(|| array_of(node)) {
-                Some(Ok(_)) => return self.unpack(node, &place, runtime),
+                Some(Ok(_)) => {
+                    let report = self.unpack(node, staged.path(), runtime)?;
+                    return Ok(Outcome::Done { report: Box::new(report) });
+                }
                 Some(Err(error)) => Some(format!("it keeps its codecs, because {error:#}")),
                 None => None,
             };
-            let array = node.path.to_string();
-            let copied = node.copy(&place, Transfer::Copy, runtime);
-            copied.with_context(|| format!("{}: {array}", input.display()))?;
-            Ok(UnpackedArray::Copied { array, caveat: node.caveat().or(undecoded) })
+            let reason = node.caveat().or(undecoded);
+            Ok(Outcome::Kept { reason: reason.unwrap_or_else(|| "no value codecs".to_owned()) })
         })?;
         if self.to_cf {
             refuse_if_none(&arrays).with_context(|| input.display().to_string())?;
         }
-        let warnings = tree::copy_files(&nodes, destination, staged.path(), runtime)?;
-        let (input, output) = (as_shown(input), as_shown(output));
-        let outside_links = OutsideLinks::default();
-        Ok((UnpackGroupReport { input, output, warnings, outside_links, arrays }, staged))
+        let written = Output { destination, directory: staged.path(), transfer: Transfer::Copy };
+        let warnings = written.complete(&nodes, &arrays, runtime)?;
+        Ok((GroupReport { warnings, ..GroupReport::new(input, Some(output), arrays) }, staged))
     }
 }
 
 impl UnpackGroupJob {
-    /// Unpacks an array of the group to its place.
-    fn unpack(&self, node: &Node, place: &Path, runtime: &Runtime) -> Result<UnpackedArray> {
-        let array = node.path.to_string();
+    /// Unpacks an array of the group to its place in a directory.
+    fn unpack(&self, node: &Node, directory: &Path, runtime: &Runtime) -> Result<UnpackedArray> {
+        let (array, place) = (&*node.path, node.path.inside(directory)?);
         let UnpackJob { input, output, .. } = &self.unpack;
-        let (input, output) = (below(input, &array), output.join(&array));
-        let mut caveat = None;
+        let (input, output) = (below(input, array), output.join(array));
+        let mut not_for_cf = None;
         if self.to_cf {
             let job = ToCfJob::new(&input, &output);
-            match run_inside(&job, place, runtime) {
-                Ok(report) => return Ok(UnpackedArray::ToCf { array, report: Box::new(report) }),
+            match run_inside(&job, &place, runtime) {
+                Ok(report) => return Ok(UnpackedArray::ToCf(report)),
                 Err(error) => match error.downcast_ref::<NotForCf>() {
-                    Some(NotForCf(reason)) => caveat = Some(reason.clone()),
+                    Some(NotForCf(reason)) => not_for_cf = Some(reason.clone()),
                     None => return Err(error),
                 },
             }
         }
         let job = UnpackJob { input, output, ..self.unpack.clone() };
-        let report = run_inside(&job, place, runtime)?;
-        Ok(UnpackedArray::Unpacked { array, report: Box::new(report), caveat })
+        let report = run_inside(&job, &place, runtime)?;
+        Ok(UnpackedArray::Values(UnpackReport { not_for_cf, ..report }))
     }
 }
 
 /// Refuses a group with arrays to convert of which CF's attributes can express none.
-fn refuse_if_none(arrays: &[UnpackedArray]) -> Result<()> {
-    if arrays.iter().any(|one| matches!(one, UnpackedArray::ToCf { .. })) {
-        return Ok(());
+fn refuse_if_none(arrays: &[ArrayOutcome<UnpackedArray>]) -> Result<()> {
+    let mut refused = None;
+    for one in arrays {
+        match one.report() {
+            Some(UnpackedArray::ToCf(_)) => return Ok(()),
+            Some(UnpackedArray::Values(report)) => {
+                let reason = report.not_for_cf.as_ref().map(|reason| (&one.array, reason));
+                refused = refused.or(reason);
+            }
+            None => {}
+        }
     }
-    let refused = arrays.iter().find_map(|one| match one {
-        UnpackedArray::Unpacked { array, caveat: Some(reason), .. } => Some((array, reason)),
-        UnpackedArray::Unpacked { .. }
-        | UnpackedArray::ToCf { .. }
-        | UnpackedArray::Copied { .. } => None,
-    });
     match refused {
         Some((array, reason)) => bail!(
             "{array}: {reason}; without --to-cf the group is unpacked to plain values, in which CF has no part"

@@ -4,4 +4,4 @@ mod array;
 mod group;
 
 pub use array::{UnpackJob, UnpackReport};
-pub use group::{UnpackGroupJob, UnpackGroupReport, UnpackedArray};
+pub use group::{UnpackGroupJob, UnpackedArray};

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use recast_pack::{
-    AllClose, ArrayReport, CatFormat, CompareJob, GroupEntry, GroupJob, GroupReport, Job, PackJob,
-    PackOptions, PackReport, Runtime, cat,
+    AllClose, ArrayOutcome, ArrayReport, CatFormat, CompareJob, GroupJob, GroupReport, Job,
+    Outcome, PackJob, PackOptions, PackReport, Runtime, cat,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -225,21 +225,39 @@ pub(crate) fn comparison(a: &Path, b: &Path, atol: impl Into<Option<f64>>) -> Co
 }
 
 /// The reports of the arrays of a group that were packed, but not from CF.
-pub(crate) fn reports(report: &GroupReport) -> Vec<&PackReport> {
-    let reports = report.arrays.iter().filter_map(|entry| match entry {
-        GroupEntry::Packed { report: ArrayReport::Packed(report), .. } => Some(&**report),
-        _ => None,
+pub(crate) fn reports(report: &GroupReport<ArrayReport>) -> Vec<&PackReport> {
+    let reports = report.arrays.iter().filter_map(|one| match one.report()? {
+        ArrayReport::Packed(report) => Some(report),
+        ArrayReport::FromCf(_) => None,
     });
     reports.collect()
 }
 
 /// The arrays of a group that were packed.
-pub(crate) fn packed(report: &GroupReport) -> Vec<&str> {
-    let packed = report.arrays.iter().filter_map(|entry| match entry {
-        GroupEntry::Packed { array, .. } => Some(array.as_str()),
-        GroupEntry::Copied { .. } | GroupEntry::Failed { .. } => None,
-    });
-    packed.collect()
+pub(crate) fn packed(report: &GroupReport<ArrayReport>) -> Vec<&str> {
+    done(&report.arrays)
+}
+
+/// The arrays of a group that a job did its work on.
+pub(crate) fn done<R>(arrays: &[ArrayOutcome<R>]) -> Vec<&str> {
+    arrays.iter().filter(|one| one.report().is_some()).map(|one| one.array.as_str()).collect()
+}
+
+/// The arrays of a group that a job failed on.
+pub(crate) fn failed<R>(arrays: &[ArrayOutcome<R>]) -> Vec<&str> {
+    let failed = arrays.iter().filter(|one| matches!(one.outcome, Outcome::Failed { .. }));
+    failed.map(|one| one.array.as_str()).collect()
+}
+
+/// The arrays of a group that a job is not for.
+pub(crate) fn kept<R>(arrays: &[ArrayOutcome<R>]) -> Vec<&str> {
+    let kept = arrays.iter().filter(|one| matches!(one.outcome, Outcome::Kept { .. }));
+    kept.map(|one| one.array.as_str()).collect()
+}
+
+/// An array of a group.
+pub(crate) fn outcome<'a, R>(arrays: &'a [ArrayOutcome<R>], array: &str) -> &'a ArrayOutcome<R> {
+    arrays.iter().find(|one| one.array == array).unwrap()
 }
 
 pub(crate) fn list(names: &[&str]) -> Vec<String> {

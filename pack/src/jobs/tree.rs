@@ -1,0 +1,280 @@
+//! One way through a group for all jobs: a job says what becomes of each array; this file walks, copies what has no result,
+//! and writes the groups around the arrays.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context;
+use serde::Serialize;
+
+use crate::error::{Result, unwritten};
+use crate::metadata::document::write_document;
+use crate::metadata::tree::{Format, Node, group_documents, path_in};
+use crate::runtime::{Runtime, Workers};
+use crate::store::destination::Destination;
+use crate::store::links::OutsideLinks;
+use crate::store::location::{Kind, Location, PIECE};
+use crate::store::names::{SafePath, ZARR_JSON};
+use crate::store::transfer::Transfer;
+use crate::text::{arrays, as_shown};
+
+/// The report of a job that wrote a group.
+#[derive(Clone, Debug, Serialize)]
+pub struct GroupReport<R> {
+    /// The group that was read.
+    pub input: String,
+    /// The group that was written; `None` if the input itself was changed.
+    pub output: Option<String>,
+    /// Whether nothing was written.
+    pub dry_run: bool,
+    /// Patterns that match no array, and what the output lacks.
+    pub warnings: Vec<String>,
+    /// The links that lead out of the input: what they lead to was read.
+    #[serde(skip_serializing_if = "OutsideLinks::is_empty")]
+    pub outside_links: OutsideLinks,
+    /// Its arrays.
+    pub arrays: Vec<ArrayOutcome<R>>,
+}
+
+impl<R> GroupReport<R> {
+    /// A report without warnings.
+    pub(crate) fn new(input: &Path, output: Option<&Path>, arrays: Vec<ArrayOutcome<R>>) -> Self {
+        Self {
+            input: as_shown(input),
+            output: output.map(as_shown),
+            dry_run: false,
+            warnings: Vec::new(),
+            outside_links: OutsideLinks::default(),
+            arrays,
+        }
+    }
+
+    /// Which arrays the job failed on, and why; `None` if there are none.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        let failed: Vec<_> = self.arrays.iter().filter_map(ArrayOutcome::failed).collect();
+        if failed.is_empty() {
+            return None;
+        }
+        Some(format!(
+            "{}: {} of {} failed and are copied as they are: {}",
+            self.output.as_ref().unwrap_or(&self.input),
+            failed.len(),
+            arrays(self.arrays.len()),
+            failed.join("; ")
+        ))
+    }
+}
+
+impl<R> AsMut<OutsideLinks> for GroupReport<R> {
+    fn as_mut(&mut self) -> &mut OutsideLinks {
+        &mut self.outside_links
+    }
+}
+
+/// An array of a group, and what a job made of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct ArrayOutcome<R> {
+    /// Its path in the group.
+    pub array: String,
+    /// What the job made of it.
+    #[serde(flatten)]
+    pub outcome: Outcome<R>,
+}
+
+/// What a job made of an array.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "outcome", rename_all = "lowercase")]
+pub enum Outcome<R> {
+    /// The job did its work on the array.
+    Done {
+        /// The report for the array.
+        report: Box<R>,
+    },
+    /// The job is not for this array: the values of the array are the same in the output.
+    Kept {
+        /// Why.
+        reason: String,
+    },
+    /// The job was to do its work on the array and could not. In an output, the array is a copy of the input's.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+}
+
+impl<R> ArrayOutcome<R> {
+    /// The report for the array, if the job did its work on it.
+    pub fn report(&self) -> Option<&R> {
+        match &self.outcome {
+            Outcome::Done { report } => Some(report),
+            Outcome::Kept { .. } | Outcome::Failed { .. } => None,
+        }
+    }
+
+    /// Why there is no report.
+    pub fn reason(&self) -> Option<&str> {
+        match &self.outcome {
+            Outcome::Done { .. } => None,
+            Outcome::Kept { reason } | Outcome::Failed { reason } => Some(reason),
+        }
+    }
+
+    /// The path and the reason of an array that the job failed on.
+    pub(crate) fn failed(&self) -> Option<String> {
+        matches!(self.outcome, Outcome::Failed { .. }).then(|| self.with_reason()).flatten()
+    }
+
+    /// The path of an array without a report, and the reason.
+    pub(crate) fn with_reason(&self) -> Option<String> {
+        Some(format!("{} ({})", self.array, self.reason()?))
+    }
+}
+
+impl<R> Outcome<R> {
+    /// The same outcome with another report, if there is one.
+    pub(crate) fn and_then<S>(self, work: impl FnOnce(R) -> Result<S>) -> Result<Outcome<S>> {
+        Ok(match self {
+            Self::Done { report } => Outcome::Done { report: Box::new(work(*report)?) },
+            Self::Kept { reason } => Outcome::Kept { reason },
+            Self::Failed { reason } => Outcome::Failed { reason },
+        })
+    }
+}
+
+/// Does `work` for each array of a group, in order. In a directory the groups around the arrays are made before.
+pub(crate) fn each_array<R>(
+    nodes: &[Node],
+    directory: Option<&Path>,
+    runtime: &Runtime,
+    mut work: impl FnMut(&Node) -> Result<Outcome<R>>,
+) -> Result<Vec<ArrayOutcome<R>>> {
+    if let Some(directory) = directory {
+        for node in nodes.iter().filter(|node| node.kind == Kind::Group) {
+            let made = fs::create_dir_all(node.path.inside(directory)?);
+            made.map_err(|error| unwritten(error.into(), &node.path))?;
+        }
+    }
+    let arrays: Vec<_> = arrays_of(nodes).map(|node| (&*node.path, node)).collect();
+    runtime.each_array(arrays.into_iter(), |path, node| {
+        Ok(ArrayOutcome { array: path.to_owned(), outcome: work(node)? })
+    })
+}
+
+/// The arrays of a group, in the order of [`each_array`].
+pub(crate) fn arrays_of(nodes: &[Node]) -> impl Iterator<Item = &Node> {
+    nodes.iter().filter(|node| node.kind == Kind::Array)
+}
+
+/// A group that is being written.
+pub(crate) struct Output<'a> {
+    pub(crate) destination: &'a Destination,
+    pub(crate) directory: &'a Path,
+    /// How arrays without a report get there.
+    pub(crate) transfer: Transfer,
+}
+
+impl Output<'_> {
+    /// Completes a group whose arrays with a report are written: copies the other arrays, writes the metadata of the groups,
+    /// and copies the files that belong to no array and no group. Returns what the output lacks.
+    pub(crate) fn complete<R>(
+        &self,
+        nodes: &[Node],
+        outcomes: &[ArrayOutcome<R>],
+        runtime: &Runtime,
+    ) -> Result<Vec<String>> {
+        let others = arrays_of(nodes).zip(outcomes).filter(|(_, one)| one.report().is_none());
+        self.copy_arrays(others.map(|(node, _)| node), runtime)?;
+        self.write_groups(nodes)?;
+        self.copy_files(nodes, runtime)
+    }
+
+    /// Copies arrays: their files unchanged, and their metadata as Zarr v3, if that can express them.
+    fn copy_arrays<'a>(
+        &self,
+        arrays: impl Iterator<Item = &'a Node>,
+        runtime: &Runtime,
+    ) -> Result<()> {
+        /// Files that are listed before they are copied.
+        const BATCH: usize = 1 << 16;
+        let mut workers = None;
+        let mut files = Vec::new();
+        let mut arrays = arrays.peekable();
+        while let Some(node) = arrays.next() {
+            let place = node.path.inside(self.directory)?;
+            let shown = || node.location.path().display().to_string();
+            // An array need not have a file.
+            let made = fs::create_dir_all(&place);
+            made.map_err(|error| unwritten(error.into(), &node.path)).with_context(shown)?;
+            if matches!(node.format, Format::Older) {
+                write_document(&place, &node.document).with_context(shown)?;
+            }
+            let keys = node.keys_to_copy().with_context(shown)?;
+            files.extend(keys.into_iter().map(|key| (node, key)));
+            if files.len() >= BATCH || arrays.peek().is_none() {
+                let workers = match &mut workers {
+                    Some(workers) => workers,
+                    none => none.insert(Workers::copying(runtime, PIECE)?),
+                };
+                self.copy_all(&files, workers)?;
+                files.clear();
+            }
+        }
+        Ok(())
+    }
+
+    fn copy_all(&self, files: &[(&Node, SafePath)], workers: &Workers) -> Result<()> {
+        let copy = |index: u64| {
+            let Some((node, key)) = files.get(index as usize) else { return Ok(true) };
+            node.transfer(key, &node.path.inside(self.directory)?, self.transfer, workers.runtime())
+                .with_context(|| node.location.path().display().to_string())
+        };
+        workers.run("copy", files.len() as u64, copy, |_| Ok(()))
+    }
+
+    /// Writes the metadata of all groups over arrays that have been written.
+    fn write_groups(&self, nodes: &[Node]) -> Result<()> {
+        let documents = group_documents(nodes, |node| {
+            let place = Location::new(&node.path.inside(self.directory)?)?;
+            let written = place.document(ZARR_JSON)?;
+            Ok(written.with_context(|| format!("{} has no {ZARR_JSON}", node.path))??)
+        })?;
+        for (node, document) in documents {
+            write_document(&node.path.inside(self.directory)?, &document)?;
+        }
+        Ok(())
+    }
+
+    /// Copies the files that belong to no node. Warns of what the output lacks: all of them, if the place takes none, and what
+    /// is no file, also in the folders of arrays.
+    fn copy_files(&self, nodes: &[Node], runtime: &Runtime) -> Result<Vec<String>> {
+        let (mut refused, mut special) = (Vec::new(), Vec::new());
+        for node in nodes {
+            let place = node.path.inside(self.directory)?;
+            for name in &node.files {
+                if !self.destination.takes_files() {
+                    refused.push(path_in(&node.path, name));
+                    continue;
+                }
+                let is_file = node
+                    .transfer(name, &place, Transfer::Copy, runtime)
+                    .with_context(|| node.location.path().display().to_string())?;
+                if !is_file {
+                    special.push(path_in(&node.path, name));
+                }
+            }
+            if node.kind == Kind::Array {
+                let names = node.special_files()?;
+                special.extend(names.iter().map(|name| path_in(&node.path, name)));
+            }
+        }
+        let lacks = [
+            ("this store takes arrays and groups only", refused),
+            ("they are devices, pipes or sockets", special),
+        ];
+        let lacks = lacks.into_iter().filter(|(_, names)| !names.is_empty());
+        Ok(lacks
+            .map(|(why, names)| format!("not copied, because {why}: {}", names.join(", ")))
+            .collect())
+    }
+}
