@@ -105,6 +105,7 @@ pub enum Outcome<R> {
 
 impl<R> ArrayOutcome<R> {
     /// The report for the array, if the job did its work on it.
+    #[must_use]
     pub fn report(&self) -> Option<&R> {
         match &self.outcome {
             Outcome::Done { report } => Some(report),
@@ -113,6 +114,7 @@ impl<R> ArrayOutcome<R> {
     }
 
     /// Why there is no report.
+    #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match &self.outcome {
             Outcome::Done { .. } => None,

@@ -21,6 +21,7 @@ use crate::store::location::below;
 /// The report of an array of a group.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "Outcome has it in a box")]
 pub enum ArrayReport {
     /// Its values were packed.
     Packed(PackReport),
