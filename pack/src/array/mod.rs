@@ -2,6 +2,7 @@
 
 pub(crate) mod byte_encoder;
 mod decoders;
+pub(crate) mod pairs;
 #[cfg(feature = "pcodec")]
 mod pcodec;
 pub(crate) mod region;

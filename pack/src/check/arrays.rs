@@ -2,6 +2,8 @@
 
 use super::chunk_check::Expected;
 use super::comparison::{Comparison, Tolerance};
+use crate::array::pairs::{Pairs, Stored};
+use crate::array::region::Region;
 use crate::array::source::Source;
 use crate::error::Result;
 use crate::runtime::Workers;
@@ -20,17 +22,15 @@ pub(crate) fn compare(
     workers: &Workers,
 ) -> Result<Comparison> {
     let checker = Expected::of(survey, tolerance).checker()?;
-    let work = |number| {
-        let region = original.region(number)?;
-        let (before, after) = (original.read(&region)?, decoded.read(&region)?);
+    let work = |region: &Region, [before, after]: Stored| {
         if before.is_none() && after.is_none() {
             // Both are the fill value, which decoding does not change.
             return Ok(Comparison::default());
         }
         let (mut before, after) =
-            (original.or_fill(&region, before), decoded.or_fill(&region, after));
+            (original.or_fill(region, before), decoded.or_fill(region, after));
         survey.clamp_elements(&mut before)?;
-        checker.compared(&region, &before, &after)
+        checker.compared(region, &before, &after)
     };
-    workers.merge(original.pass("verify"), original.chunks(), work, Comparison::merge)
+    Pairs::new(original, decoded).merge("verify", workers, work, Comparison::merge)
 }

@@ -11,6 +11,7 @@ use zarr_recast::{Codec, FillCheck};
 use super::attributes::{self, APPLIED, Attributes, Codes, VALID};
 use super::decoding::{CodeDifferences, Decoding};
 use super::invert::way_out;
+use crate::array::pairs::Pairs;
 use crate::array::region::Region;
 use crate::array::rewrite_metadata::RewrittenMetadata;
 use crate::array::source::Source;
@@ -125,6 +126,15 @@ struct Found {
     missing: u64,
 }
 
+impl Found {
+    fn merge(self, other: Self) -> Self {
+        Self {
+            differences: self.differences.merge(other.differences),
+            missing: self.missing + other.missing,
+        }
+    }
+}
+
 impl FromCfJob {
     /// Converts `input` to `output`.
     #[must_use]
@@ -151,8 +161,11 @@ impl Job for FromCfJob {
         let transferred =
             conversion.rewritten.write(&source, staged.path(), Transfer::Copy, &workers)?;
         let result = Source::written(staged.path(), FillCheck::Create)?;
-        let decoded = |region: &Region| result.read_or_fill(region);
-        let found = check(&source, decoded, &conversion, &workers)?;
+        let pairs = Pairs::new(&source, &result);
+        let check = |region: &Region, [codes, found]: [Vec<u8>; 2]| {
+            conversion.check(region, &codes, &found)
+        };
+        let found = pairs.merge_elements("verify", &workers, check, Found::merge)?;
         let max_error = found.differences.max;
         let charts =
             self.pack.charts.then(|| conversion.charts(&source, &result, max_error, &workers));
@@ -172,8 +185,12 @@ impl DryRun for FromCfJob {
     fn dry_report(&self, runtime: &Runtime) -> Result<FromCfReport> {
         let (source, workers, conversion) = self.convert(runtime)?;
         let chain = &conversion.decoding.inversion.chain;
-        let decoded = |region: &Region| Ok(chain.decode(&source.read_or_fill(region)?)?);
-        let found = check(&source, decoded, &conversion, &workers)?;
+        let check = |number| {
+            let region = source.region(number)?;
+            let codes = source.read_or_fill(&region)?;
+            conversion.check(&region, &codes, &chain.decode(&codes)?)
+        };
+        let found = workers.merge("verify", source.chunks(), check, Found::merge)?;
         Ok(self.report(&source, conversion, found))
     }
 }
@@ -278,21 +295,14 @@ fn range(source: &Source, rule: &Attributes, workers: &Workers) -> Result<Option
     Ok(range.and_then(|(least, greatest)| integer(least).zip(integer(greatest))))
 }
 
-/// Compares every decoded element with CF's arithmetic on the codes of the input.
-fn check(
-    source: &Source,
-    decode: impl Fn(&Region) -> Result<Vec<u8>> + Sync,
-    conversion: &Conversion,
-    workers: &Workers,
-) -> Result<Found> {
-    let Conversion { rule, decoding: Decoding { arithmetic, .. }, .. } = conversion;
-    let decoded = arithmetic.decoded_type();
-    let nan = Scalar::nan(decoded).context("a type without NaN")?.to_ne_bytes();
-    let work = |number| -> Result<Found> {
-        let region = source.region(number)?;
-        let expected = arithmetic.decode(&source.read_or_fill(&region)?)?;
-        let found = decode(&region)?;
-        let differences = Differences::between(decoded, &expected, &found)?;
+impl Conversion {
+    /// Compares what the codecs make of a chunk's codes with CF's arithmetic.
+    fn check(&self, region: &Region, codes: &[u8], found: &[u8]) -> Result<Found> {
+        let Self { rule, decoding: Decoding { arithmetic, .. }, .. } = self;
+        let decoded = arithmetic.decoded_type();
+        let nan = Scalar::nan(decoded).context("a type without NaN")?.to_ne_bytes();
+        let expected = arithmetic.decode(codes)?;
+        let differences = Differences::between(decoded, &expected, found)?;
         if differences.not_finite > 0 {
             bail!(
                 "chunk {:?}: {} of {} elements are finite by CF's arithmetic, {}, and not by the codecs, or the other \
@@ -307,14 +317,8 @@ fn check(
         let missing = expected.chunks_exact(decoded.size()).filter(|value| *value == nan);
         let missing = if rule.missing.is_empty() { 0 } else { missing.count() as u64 };
         Ok(Found { differences, missing })
-    };
-    workers.merge("verify", source.chunks(), work, |all, one| Found {
-        differences: all.differences.merge(one.differences),
-        missing: all.missing + one.missing,
-    })
-}
+    }
 
-impl Conversion {
     /// Goes through the array once more for the plots: values, codes, and the differences between the codecs and CF.
     fn charts(
         &self,
@@ -332,11 +336,10 @@ impl Conversion {
         let (decoded, markers) = (arithmetic.decoded_type(), Markers::default());
         let charts = Charts::new(source, decoded, range, &markers, max_error);
         let charts = charts.with_codes(&inversion.chain, range);
-        charts.gather(workers, source.chunks(), |number| {
-            let region = source.region(number)?;
-            let codes = source.read_or_fill(&region)?;
+        let pairs = Pairs::new(source, result);
+        charts.gather(workers, pairs.regions(), |number| {
+            let (region, [codes, after]) = pairs.elements(number)?;
             let before = arithmetic.decode(&codes)?;
-            let after = result.read_or_fill(&region)?;
             Ok(Some((region, Pieces { before, after, codes: Some(codes) })))
         })
     }

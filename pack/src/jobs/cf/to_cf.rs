@@ -11,6 +11,8 @@ use zarr_recast::{BindOptions, Chain, Codec, FillCheck};
 
 use super::attributes::{self, Arithmetic, Attributes, Codes, mask};
 use super::from_cf::original;
+use crate::array::pairs::Pairs;
+use crate::array::region::Region;
 use crate::array::rewrite_metadata::RewrittenMetadata;
 use crate::array::source::Source;
 use crate::check::difference::Differences;
@@ -372,10 +374,9 @@ fn check(source: &Source, written: &Path, line: &Line, workers: &Workers) -> Res
     let reader = Reader::new(source.element_type())?;
     let markers: Vec<f64> = Markers::of(source).numbers(&reader)?;
     let fill = source.fill_value().to_f64();
-    let work = |number| -> Result<u64> {
-        let region = source.region(number)?;
-        let values: Vec<f64> = reader.read(&source.read_or_fill(&region)?)?;
-        let found = arithmetic.decode_masked(&result.read_or_fill(&region)?)?;
+    let work = |region: &Region, [values, codes]: [Vec<u8>; 2]| -> Result<u64> {
+        let values: Vec<f64> = reader.read(&values)?;
+        let found = arithmetic.decode_masked(&codes)?;
         let mut masked = 0;
         for (value, found) in values.into_iter().zip(found) {
             let is_missing = value.is_nan() || markers.contains(&value);
@@ -391,5 +392,5 @@ fn check(source: &Source, written: &Path, line: &Line, workers: &Workers) -> Res
         }
         Ok(masked)
     };
-    workers.merge("verify", source.chunks(), work, |all, one| all + one)
+    Pairs::new(source, &result).merge_elements("verify", workers, work, |all, one| all + one)
 }

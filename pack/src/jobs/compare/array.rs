@@ -10,6 +10,7 @@ use recast_kernels::{
 };
 use serde::Serialize;
 
+use crate::array::pairs::{Pairs, Stored};
 use crate::array::region::Region;
 use crate::array::source::Source;
 use crate::check::chunk_check::Expected;
@@ -325,26 +326,8 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// The array through whose chunks a comparison goes: the first, unless the chunks of the second are larger and only
-    /// decoded whole. So a large chunk is not decoded again for each small one in it.
-    fn guide(&self) -> &Source {
-        let (a, b) = (self.a.source, self.b.source);
-        if !b.reads_parts() && a.chunks() / 2 > b.chunks() { b } else { a }
-    }
-
-    /// A chunk of the guide, and the elements that each has stored there, if any.
-    fn stored(&self, number: u64) -> Result<(Region, [Option<Vec<u8>>; 2])> {
-        let guide = self.guide();
-        let region = guide.region(number)?;
-        let read = |side: &Side<'_>| {
-            if std::ptr::eq(side.source, guide) {
-                side.source.read(&region)
-            } else {
-                side.source.read_at(&region)
-            }
-        };
-        let stored = [read(&self.a)?, read(&self.b)?];
-        Ok((region, stored))
+    fn pairs(&self) -> Pairs<'_> {
+        Pairs::new(self.a.source, self.b.source)
     }
 
     fn compare(&self, workers: &Workers) -> Result<Comparison> {
@@ -352,24 +335,21 @@ impl Pair<'_> {
         // What the fill values come to, by the number of elements.
         let of_fill: Mutex<BTreeMap<u64, Comparison>> = Mutex::default();
         let known = || of_fill.lock().unwrap_or_else(PoisonError::into_inner);
-        let work = |number| {
-            let (region, [before, after]) = self.stored(number)?;
+        let work = |region: &Region, [before, after]: Stored| {
             let is_fill = before.is_none() && after.is_none();
             if is_fill && let Some(comparison) = known().get(&region.elements()) {
                 return Ok(comparison.clone());
             }
-            let before = self.a.elements(&region, before)?;
-            let after = self.b.elements(&region, after)?;
-            let comparison = checker.compared(&region, &before, &after)?;
+            let before = self.a.elements(region, before)?;
+            let after = self.b.elements(region, after)?;
+            let comparison = checker.compared(region, &before, &after)?;
             // A place that it names is in this chunk only.
             if is_fill && !comparison.names_an_element() {
                 known().insert(region.elements(), comparison.clone());
             }
             Ok(comparison)
         };
-        let guide = self.guide();
-        let pass = guide.pass("compare");
-        let mut comparison = workers.merge(pass, guide.chunks(), work, Comparison::merge)?;
+        let mut comparison = self.pairs().merge("compare", workers, work, Comparison::merge)?;
         // Chunks are named that are the first array's.
         for found in comparison.found_mut() {
             found.chunk = self.a.source.chunk_of(&found.element)?;
@@ -386,8 +366,8 @@ impl Pair<'_> {
         let a = self.a.source;
         let Expected { element_type, reserved_values, .. } = &self.expected;
         let charts = Charts::new(a, *element_type, range, reserved_values, max_error);
-        charts.gather(workers, self.guide().chunks(), |number| {
-            let (region, [before, after]) = self.stored(number)?;
+        charts.gather(workers, self.pairs().regions(), |number| {
+            let (region, [before, after]) = self.pairs().stored(number)?;
             let before = self.a.elements(&region, before)?;
             let after = self.b.elements(&region, after)?;
             Ok(Some((region, Pieces { before, after, codes: None })))

@@ -5,6 +5,8 @@ use recast_kernels::{ElementType, Scalar};
 use zarr_recast::{BindOptions, CastValue, Chain, Codec, FillCheck, ScalarMap};
 
 use super::legacy::replace_legacy;
+use crate::array::pairs::Pairs;
+use crate::array::region::Region;
 use crate::array::rewrite_metadata::RewrittenMetadata;
 use crate::array::source::Source;
 use crate::check::difference::Differences;
@@ -139,10 +141,8 @@ pub(super) fn compare(source: &Source, result: &Source, workers: &Workers) -> Re
     if result.element_type() != element_type {
         return Err(anyhow!("the elements would be {}", result.element_type()));
     }
-    let work = |number| -> Result<Differences> {
-        let region = source.region(number)?;
-        let (before, after) = (source.read_or_fill(&region)?, result.read_or_fill(&region)?);
+    let work = |_: &Region, [before, after]: [Vec<u8>; 2]| {
         Differences::between(element_type, &before, &after)
     };
-    workers.merge("compare", source.chunks(), work, Differences::merge)
+    Pairs::new(source, result).merge_elements("compare", workers, work, Differences::merge)
 }
