@@ -44,7 +44,7 @@ for part; do
     kernels)
         mutants kernels recast-kernels 60 kernels/src/{plan,pipeline,float_environment,key_table}.rs \
             'kernels/src/bind/**' 'kernels/src/ops/**' -- \
-            plan_vs_reference map_outputs flagged_blocks float_environment key_table long_maps long_runs types
+            plan_vs_reference limits map_outputs flagged_blocks float_environment key_table long_maps long_runs types
         ;;
     *) echo "no part $part" >&2 && exit 1 ;;
     esac

@@ -41,7 +41,7 @@
 //! # Ok(()) }
 //! ```
 //!
-//! `docs/semantics.md` lists every decision where the Zarr specifications are silent, and the differences
+//! [`semantics`] lists every decision where the Zarr specifications are silent, and the differences
 //! from other implementations.
 //!
 //! # Features
@@ -122,6 +122,9 @@ pub use recast_kernels::{bytemuck, half};
 /// ```
 #[cfg(doctest)]
 struct StabilityDoctests;
+
+#[doc = include_str!("../docs/semantics.md")]
+pub mod semantics {}
 
 /// The README's examples, run as doctests.
 #[cfg(doctest)]

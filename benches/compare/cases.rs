@@ -123,7 +123,7 @@ impl Case {
     /// For instance `float32-uint8/nearest-even/clamp/map1/encode`: what `--filter` searches.
     pub(crate) fn name(&self) -> String {
         let Self { source, target, rounding, out_of_range, map, affine } = self;
-        let range = out_of_range.name().unwrap_or("error");
+        let range = out_of_range.name();
         let usual = entries(*source, *target).take(map.len()).eq(map.iter().copied());
         let map = match map.len() {
             0 => String::new(),

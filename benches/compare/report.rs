@@ -44,7 +44,7 @@ impl Csv {
                 row.case.source.name(),
                 row.case.target.name(),
                 row.case.rounding.name(),
-                row.case.out_of_range.name().unwrap_or("error"),
+                row.case.out_of_range.name(),
                 &row.case.map.len().to_string(),
                 row.case.affine.name(),
                 row.level,

@@ -136,6 +136,14 @@ fn every_level_of_this_cpu_is_tested() {
         assert_eq!(level.name().parse(), Ok(level));
     }
     assert_eq!(Level::available().first().map(|level| level.name()), Some("scalar"));
+    let is_here = |name: &&str| Level::available().iter().any(|level| level.name() == *name);
+    let (tested, missing): (Vec<&str>, Vec<&str>) = LEVELS.iter().copied().partition(is_here);
+    // The tests of a missing level print `ok`, because whether a test is ignored is decided when it is compiled.
+    println!(
+        "levels tested: {}; levels that this CPU lacks: {}",
+        tested.join(", "),
+        if missing.is_empty() { "none".into() } else { missing.join(", ") }
+    );
 }
 
 /// Set in CI where the runner is known to have the level, lest its tests pass by not running.

@@ -1,8 +1,10 @@
 //! The peers that the kernels are compared with.
 
+#[cfg(feature = "peers")]
 mod arrow;
 mod half_slices;
 mod ipp;
+#[cfg(feature = "peers")]
 mod numkong_cast;
 mod reference_loop;
 mod rust_as;
@@ -45,14 +47,16 @@ impl<F: FnMut(&[u8], &mut [u8]) -> Verdict> Contender for F {
     }
 }
 
-/// All peers; Intel IPP among them if `RECAST_BENCH_IPP` names its library folder.
+/// All peers: NumKong and Arrow with the feature `peers`, which take long to build; Intel IPP if `RECAST_BENCH_IPP` names its library folder.
 pub(crate) fn all() -> Result<Vec<Box<dyn Peer>>, crate::Error> {
     let mut peers: Vec<Box<dyn Peer>> = vec![
         Box::new(reference_loop::Reference),
         Box::new(rust_as::RustAs),
         Box::new(zarr_cast_value_crate::ZarrCastValue),
         Box::new(half_slices::Half),
+        #[cfg(feature = "peers")]
         Box::new(numkong_cast::NumKong),
+        #[cfg(feature = "peers")]
         Box::new(arrow::Arrow),
     ];
     if let Some(folder) = std::env::var_os("RECAST_BENCH_IPP") {
