@@ -124,6 +124,7 @@ pub use recast_kernels::{bytemuck, half};
 struct StabilityDoctests;
 
 #[doc = include_str!("../docs/semantics.md")]
+#[allow(clippy::doc_markdown)] // names of projects
 pub mod semantics {}
 
 /// The README's examples, run as doctests.
