@@ -43,6 +43,9 @@ impl Report for ArrayInfo {
         if let Some(bound) = self.bound {
             table.row("bound", bound.to_string());
         }
+        if let Some(bound) = self.bound_of_last {
+            table.row("bound", format!("against what it was packed from, {bound}"));
+        }
         if let Some(precision) = self.precision {
             table.row("precision", precision.to_string());
         }

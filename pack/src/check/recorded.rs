@@ -54,8 +54,19 @@ impl RecordedBound {
         };
         let new =
             new.filter(|(_, earlier)| is_same(earlier)).map_or(all.as_slice(), |(new, _)| new);
+        Self::of_packings(packed, new)
+    }
+
+    /// The bound that an array with these attributes keeps against what it was packed from, whatever came before.
+    pub(crate) fn of_last(attributes: &Map<String, Value>) -> Option<Self> {
+        let packed = attributes.get(PROVENANCE)?;
+        Self::of_packings(packed, &[packed])
+    }
+
+    /// The bound of several packings, the last one of which has the grid.
+    fn of_packings(last: &Value, packings: &[&Value]) -> Option<Self> {
         let mut bound: Option<AllClose> = None;
-        for time in new {
+        for time in packings {
             let before = tolerance(time)?;
             let AllClose { atol, rtol } = bound.unwrap_or(AllClose { atol: 0.0, rtol: 0.0 });
             bound = Some(AllClose {
@@ -63,7 +74,7 @@ impl RecordedBound {
                 rtol: rtol + before.rtol * (1.0 + rtol),
             });
         }
-        let grid = packed.get(GRID).and_then(|grid| serde_json::from_value(grid.clone()).ok());
+        let grid = last.get(GRID).and_then(|grid| serde_json::from_value(grid.clone()).ok());
         // Errors of several packings may add up to infinity.
         let bound = bound.filter(|bound| bound.atol.is_finite() && bound.rtol.is_finite());
         Some(Self { tolerance: bound?, grid })

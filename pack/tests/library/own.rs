@@ -166,6 +166,52 @@ fn what_contradicts_a_flag_names_the_table() {
     assert_eq!(reports(&report.unwrap())[0].data_type.name(), "uint8");
 }
 
+/// A table may name a type for which a bound of the command line has no meaning alone, and the other way round.
+#[test]
+fn only_all_rules_for_an_array_can_contradict_each_other() {
+    let trial = of_weather();
+    let bound = json!({"max-abs-error": 0.05});
+    let all = json!({"max-rel-error": 0.1});
+    // Integers have no relative bound, and the bound for all is one.
+    let named = [("t2m", bound.clone())];
+    for (name, reason) in [("t2m", "no table in --config"), ("*", "no bound is for it")] {
+        let table = format!("[[array]]\nname = '{name}'\ndata-type = 'int16'");
+        let report = pack_within(&trial, json!({}), &table, &named).unwrap();
+        let t2m = outcome(&report.arrays, "t2m").report().unwrap();
+        let ArrayReport::Packed(t2m) = t2m else { panic!("t2m was not packed") };
+        assert_eq!((t2m.data_type.name(), t2m.error.bound), ("int16".into(), Some(0.05)));
+        // A table without a bound has nothing to say of other arrays that a pattern matches.
+        assert_eq!(outcome(&report.arrays, "wind").reason(), Some(reason));
+        fs::remove_dir_all(trial.output()).unwrap();
+    }
+    let table = "[[array]]\nname = 't2m'\ndata-type = 'int16'";
+    pack_within(&trial, all.clone(), table, &named).unwrap();
+    fs::remove_dir_all(trial.output()).unwrap();
+    // Together they may be wrong, and both are named.
+    let named = [("t*", all)];
+    let error = pack_within(&trial, json!({}), table, &named).map(|_| ()).unwrap_err();
+    let expected = "t2m: the rule for t2m and the bound for t*: --max-rel-error 0.1 is impossible";
+    assert!(error.contains(expected), "{error}");
+    assert!(!trial.output().exists());
+}
+
+/// A pattern is for all arrays that it does not have to know; a path is meant.
+#[test]
+fn a_pattern_leaves_an_array_that_cannot_be_packed() {
+    let trial = of_weather();
+    let text = json!({"zarr_format": 3, "node_type": "array", "data_type": "string", "shape": [1]});
+    fs::create_dir(trial.input().join("names")).unwrap();
+    fs::write(trial.input().join("names/zarr.json"), text.to_string()).unwrap();
+    let table = |name: &str| format!("[[array]]\nname = '{name}'\nmax-abs-error = 0.1");
+    let report = pack(&trial, json!({}), &table("*")).unwrap();
+    assert_eq!(packed(&report), ["flag", "t2m", "wind"]);
+    let reason = outcome(&report.arrays, "names").reason().unwrap();
+    assert!(reason.contains("string is not a type that can be packed"), "{reason}");
+    assert!(trial.output().join("names/zarr.json").exists());
+    let error = pack(&trial, json!({}), &table("names")).map(|_| ()).unwrap_err();
+    assert!(error.contains("names: string is not a type that can be packed"), "{error}");
+}
+
 #[test]
 fn bounds_have_names_of_arrays() {
     let trial = of_weather();
@@ -361,4 +407,27 @@ fn an_array_whose_elements_were_clamped_records_no_bound_for_all_of_them() {
     assert!(compared.recorded.is_none() && compared.failure().is_some());
     let attribute = metadata(&output)["attributes"]["recast"].clone();
     assert_eq!([&attribute["max_abs_error"], &attribute["src_min"]], [&json!(0.01), &json!(270)]);
+}
+
+/// Nobody knows how far away the very original is, but what it was packed from is there.
+#[test]
+fn after_a_packing_without_a_bound_the_last_one_still_has_its_own() {
+    let trial = of_waves();
+    let [input, output] = [trial.input(), trial.output()].map(|group| group.join("t2m"));
+    let again = trial.place("again.zarr");
+    fs::create_dir(trial.output()).unwrap();
+    let job = |a: &Path, b: &Path, own| told(PackJob::new(a, b, options(own)).run(&one_thread()));
+    job(&input, &output, json!({"max-abs-error": 0.01, "src-min": 270})).unwrap();
+    job(&output, &again, json!({"max-abs-error": 0.5})).unwrap();
+    let bounds = |array: &Path| {
+        let info = told(ArrayInfo::read(array)).unwrap();
+        [info.bound, info.bound_of_last].map(|bound| bound.map(|bound| bound.tolerance.atol))
+    };
+    assert_eq!(bounds(&output), [None, None]);
+    assert_eq!(bounds(&again), [None, Some(0.5)]);
+    for (a, bound) in [(&input, None), (&output, Some(0.5))] {
+        let job = CompareJob { recorded: true, ..CompareJob::new(a, &again) };
+        let recorded = told(job.run(&one_thread())).unwrap().recorded;
+        assert_eq!(recorded.map(|bound| bound.tolerance.atol), bound);
+    }
 }

@@ -1,6 +1,7 @@
 //! Which arrays of a group are packed, and how.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use anyhow::{Context, anyhow, bail};
 use glob::{MatchOptions, Pattern};
@@ -73,12 +74,7 @@ impl<'a> Rules<'a> {
             } else {
                 name(what, &rule.name)?
             };
-            let options = rule.options.as_ref();
-            // The rule is wrong, not the usage.
-            let check = |own| job.pack.options.beside(own)?.checked();
-            let checked = options.map_or(Ok(()), check);
-            checked.map_err(|error| anyhow!("{what} {}: {error:#}", rule.name))?;
-            Ok(Rule { name, options })
+            Ok(Rule { name, options: rule.options.as_ref() })
         };
         let mut given = BTreeSet::new();
         if let Some(twice) = job.bounds.iter().find(|bound| !given.insert(&bound.name)) {
@@ -152,15 +148,43 @@ impl<'a> Rules<'a> {
         self.bounds.iter().find(|bound| bound.name.matches(path))
     }
 
+    /// The rules that an array's options come from, beside those for all.
+    fn rules_of(&self, path: &str) -> impl Iterator<Item = (&'static str, &Rule<'a>)> {
+        let table = self.table(path).map(|table| (RULE, table));
+        let bound = self.bound(path).map(|bound| (BOUND, bound));
+        table.into_iter().chain(bound)
+    }
+
     /// The options of an array, if it is packed.
     pub(super) fn options_of(&self, path: &str) -> Result<PackOptions> {
         let mut options = self.job.pack.options.clone();
-        for rule in [self.table(path), self.bound(path)].into_iter().flatten() {
-            if let Some(own) = rule.options {
-                options = options.beside(own)?;
-            }
+        for own in self.rules_of(path).filter_map(|(_, rule)| rule.options) {
+            options = options.beside(own)?;
         }
         Ok(options)
+    }
+
+    /// Packs an array, if its options say how. A rule may need another one, or a flag, so only all of them can be wrong.
+    fn packed(
+        &self,
+        path: &str,
+        properties: &Properties,
+        options: PackOptions,
+    ) -> Result<Treatment> {
+        let checked = match properties.integers {
+            None => options.checked().and_then(|()| options.check_goal()),
+            Some(_) => options.checked(),
+        };
+        // The rules are wrong, not the usage.
+        checked.map_err(|error| {
+            let rules = self.rules_of(path).map(|(what, rule)| format!("{what} {}", rule.name));
+            let rules = rules.collect::<Vec<_>>().join(" and ");
+            match rules.as_str() {
+                "" => error,
+                rules => anyhow!("{path}: {rules}: {error:#}"),
+            }
+        })?;
+        Ok(Treatment::Pack(Box::new(options)))
     }
 
     pub(super) fn treatment(
@@ -186,15 +210,16 @@ impl<'a> Rules<'a> {
                 None => copy("skip in --config"),
             };
         }
+        // A pattern is for all arrays that it does not have to know.
+        let is_pattern = table.is_some_and(|table| matches!(table.name, Name::Pattern(_)));
         if let Some(reason) = &properties.unfit {
-            return match (table, by_path) {
+            return match (table.filter(|_| !is_pattern), by_path) {
                 (Some(_), _) => bail!("{path}: {reason}, and --config has a table for it"),
                 (None, Some(_)) => bail!("{path}: {reason}, and a bound names it"),
                 (None, None) => copy(reason),
             };
         }
-        // A pattern is for all arrays that it does not have to know, and these are no data.
-        let is_pattern = table.is_some_and(|table| matches!(table.name, Name::Pattern(_)));
+        // Coordinates are no data.
         if let Some(reason) = &properties.coordinate
             && is_pattern
             && by_path.is_none()
@@ -204,14 +229,11 @@ impl<'a> Rules<'a> {
             return copy(reason);
         }
         if table.is_some() || by_path.is_some() {
-            // The rule is wrong, not the usage.
-            let checked = match properties.integers {
-                None => options.checked().and_then(|()| options.check_goal()),
-                Some(_) => options.checked(),
-            };
-            let place = if table.is_some() { "--config" } else { BOUND };
-            checked.map_err(|error| anyhow!("{place}: {path}: {error}"))?;
-            return Ok(Treatment::Pack(Box::new(options)));
+            let may_stay = is_pattern && by_path.is_none() && properties.integers.is_none();
+            if may_stay && !options.says_how() && !self.bounds.is_empty() {
+                return copy("no bound is for it");
+            }
+            return self.packed(path, properties, options);
         }
         if !self.include.is_empty() && !is_named {
             return copy("not in --include");
@@ -238,7 +260,16 @@ impl<'a> Rules<'a> {
             // Integers need no bound.
             Some(_) | None => {}
         }
-        Ok(Treatment::Pack(Box::new(options)))
+        self.packed(path, properties, options)
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path(path) => f.write_str(path),
+            Self::Pattern(pattern) => pattern.fmt(f),
+        }
     }
 }
 

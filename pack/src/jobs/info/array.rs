@@ -50,6 +50,9 @@ pub struct ArrayInfo {
     pub range: Option<(Scalar, Scalar)>,
     /// The bound that the array keeps against its original, as the attribute `recast` records it.
     pub bound: Option<RecordedBound>,
+    /// The bound that it keeps against what it was packed from, if an earlier packing records none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound_of_last: Option<RecordedBound>,
     /// The grid on which values must be to keep the bound with which the array was packed, as provenance says it.
     pub grid: Option<Lattice>,
     /// The distance of two neighbouring values, in their type, or in float64 for integers.
@@ -120,6 +123,8 @@ impl ArrayInfo {
             warnings.extend(keeps_room.then(|| repeated(codec, element_type)).flatten());
             element_type = *next;
         }
+        let attributes = source.array().attributes();
+        let bound = RecordedBound::of(attributes, &Map::new());
         Self {
             array: as_shown(source.path()),
             shape: source.array().shape().to_vec(),
@@ -130,7 +135,8 @@ impl ArrayInfo {
             codecs: steps.collect(),
             encoded_data_type: chain.as_ref().map(|chain| chain.encoded_type().name().to_owned()),
             range: storable(source.element_type(), &codecs).filter(|_| keeps_room),
-            bound: RecordedBound::of(source.array().attributes(), &Map::new()),
+            bound,
+            bound_of_last: RecordedBound::of_last(attributes).filter(|_| bound.is_none()),
             grid: grid(source),
             precision: chain.as_ref().and_then(|chain| precision(chain, source)),
             rounded: None,
