@@ -71,8 +71,8 @@ def test_parts_of_shards_are_read_alone(codecs, fill, tmp_path):
     data = write(original, 1.0, fill)
     report = pack(original, packed)
     assert report["readers"] == {
-        "zarr_python": "parts_of_shards", "zarrs": "parts_of_shards", "needs_ml_dtypes": False, "needs_pcodec": False,
-        "gdal": "main branch, September 2026",
+        "zarr_python": "parts_of_shards", "zarrs": "parts_of_shards", "needs_zarr_recast": False, "needs_ml_dtypes": False,
+        "needs_pcodec": False, "gdal": "main branch, September 2026",
     }  # fmt: skip
     array = zarr.open_array(packed, mode="r")
     assert array.chunks == (8, 8) and array.shards == (32, 32)

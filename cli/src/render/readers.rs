@@ -6,12 +6,16 @@ use recast_pack::{Readers, Reading};
 pub(super) const ANY: &str = "every reader of Zarr v3: no value codecs";
 
 pub(super) fn text(readers: Readers) -> String {
-    let zarr_python = match (readers.needs_ml_dtypes, readers.needs_pcodec) {
-        (true, false) => "zarr-python 3.4.2 with zarr-recast and ml_dtypes",
-        (true, true) => "zarr-python 3.4.2 with zarr-recast, ml_dtypes and pcodec",
-        (false, false) => "zarr-python 3.4.2 with zarr-recast or cast-value-rs",
-        (false, true) => "zarr-python 3.4.2 with pcodec and zarr-recast or cast-value-rs",
+    let Readers { needs_zarr_recast, needs_ml_dtypes, needs_pcodec, .. } = readers;
+    let packages = match (needs_zarr_recast, needs_ml_dtypes, needs_pcodec) {
+        (_, true, false) => "zarr-recast and ml_dtypes",
+        (_, true, true) => "zarr-recast, ml_dtypes and pcodec",
+        (true, false, false) => "zarr-recast",
+        (true, false, true) => "zarr-recast and pcodec",
+        (false, false, false) => "zarr-recast or cast-value-rs",
+        (false, false, true) => "pcodec and zarr-recast or cast-value-rs",
     };
+    let zarr_python = format!("zarr-python 3.4.2 with {packages}");
     let zarrs = if readers.needs_pcodec {
         "zarrs 0.23 with zarrs-recast and the feature pcodec"
     } else {

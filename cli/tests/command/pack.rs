@@ -97,7 +97,7 @@ fn the_members_of_reports_in_json_keep_their_names() {
         ("/counts", counts),
         ("/bytes", "source packed source_stored stored"),
         ("/error", errors),
-        ("/readers", "zarr_python zarrs needs_ml_dtypes needs_pcodec gdal"),
+        ("/readers", "zarr_python zarrs needs_zarr_recast needs_ml_dtypes needs_pcodec gdal"),
     ];
     has(&trial.packs(&["-e", "0.01"]), &names);
     let [input, output] = trial.places();

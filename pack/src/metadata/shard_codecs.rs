@@ -7,7 +7,7 @@
 use recast_kernels::{ElementType, Scalar};
 use serde::Serialize;
 use serde_json::Value;
-use zarr_recast::{BindOptions, Chain, Codec};
+use zarr_recast::{BindOptions, Chain, Codec, Entries};
 
 use super::byte_codecs::PCODEC;
 use super::codecs::{CodecEntry, CodecKind, CodecList};
@@ -21,7 +21,10 @@ pub struct Readers {
     pub zarr_python: Reading,
     /// zarrs with zarrs-recast.
     pub zarrs: Reading,
-    /// Whether zarr-python needs `ml_dtypes` for one of the types, and so zarr-recast.
+    /// Whether zarr-python needs zarr-recast, and cannot do with cast-value-rs: for such a type, or for a map that names a
+    /// kind of NaN by its bits.
+    pub needs_zarr_recast: bool,
+    /// Whether zarr-python needs `ml_dtypes` for one of the types.
     pub needs_ml_dtypes: bool,
     /// Whether zarr-python needs the package `pcodec`, and zarrs its feature of that name.
     pub needs_pcodec: bool,
@@ -84,10 +87,19 @@ pub(crate) fn readers(
     let encoded = Chain::bind(element_type, None, value_codecs, &BindOptions::default());
     let encoded = encoded.map_or(element_type, |chain| chain.encoded_type());
     let needs_ml_dtypes = [element_type, encoded].into_iter().any(|one| numpy_name(one).is_none());
+    let needs_zarr_recast = needs_ml_dtypes || value_codecs.iter().any(names_nan_by_bits);
     let has_numcodecs = all.all().any(|entry| entry.name.starts_with("numcodecs."));
     let is_unread = has_numcodecs || unread_by_gdal(element_type, value_codecs).is_some();
     let gdal = (!is_unread).then_some(Reader::GDAL);
-    Readers { zarr_python, zarrs, needs_ml_dtypes, needs_pcodec, gdal }
+    Readers { zarr_python, zarrs, needs_zarr_recast, needs_ml_dtypes, needs_pcodec, gdal }
+}
+
+/// Whether a map has a NaN by its bits, which no number in JSON is.
+fn names_nan_by_bits(codec: &Codec) -> bool {
+    let Codec::CastValue(cast) = codec else { return false };
+    let maps = cast.scalar_map.iter().flat_map(|map| [&map.encode, &map.decode]);
+    let mut numbers = maps.flatten().flat_map(Entries::iter).flat_map(|(key, to)| [key, to]);
+    numbers.any(|number| number.text().starts_with("\"0x"))
 }
 
 /// The part of value codecs that GDAL lacks, if there is one.

@@ -46,6 +46,20 @@ fn the_report_says_how_many_kinds_of_nan_become_one() {
     assert_eq!(kinds_in(&trial.decoded()), [MISSING, END]);
 }
 
+/// zarr-python's own `cast_value` does not open a map with the bits of a NaN.
+#[test]
+fn an_array_with_a_named_kind_of_nan_needs_zarr_recast() {
+    for (kind, name, needs) in [
+        (MISSING, None, false),
+        (MISSING, Some("0x7F800001"), true),
+        (0x7fc0_0000, Some("0x7fc00000"), false),
+    ] {
+        let readers = of_kinds(&[kind]).pack(named(name.as_slice())).unwrap().readers.unwrap();
+        let found = (readers.needs_zarr_recast, readers.needs_ml_dtypes);
+        assert_eq!(found, (needs, false), "{name:?}");
+    }
+}
+
 #[test]
 fn a_kind_of_nan_that_is_named_comes_back_bit_for_bit() {
     for (target, bound) in

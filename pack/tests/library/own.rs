@@ -179,7 +179,7 @@ fn only_all_rules_for_an_array_can_contradict_each_other() {
         let report = pack_within(&trial, json!({}), &table, &named).unwrap();
         let t2m = outcome(&report.arrays, "t2m").report().unwrap();
         let ArrayReport::Packed(t2m) = t2m else { panic!("t2m was not packed") };
-        assert_eq!((t2m.data_type.name(), t2m.error.bound), ("int16".into(), Some(0.05)));
+        assert_eq!((t2m.data_type.name(), t2m.error.bound), ("int16", Some(0.05)));
         // A table without a bound has nothing to say of other arrays that a pattern matches.
         assert_eq!(outcome(&report.arrays, "wind").reason(), Some(reason));
         fs::remove_dir_all(trial.output()).unwrap();
