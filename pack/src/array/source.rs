@@ -232,8 +232,14 @@ impl Source {
 
     /// The memory for its first chunk; `None` without chunks.
     pub(crate) fn chunk_memory(&self) -> Result<Option<ChunkMemory>> {
+        self.chunk_memory_as(self.element_type)
+    }
+
+    /// As [`Self::chunk_memory`], if the elements are read in another type, too.
+    pub(crate) fn chunk_memory_as(&self, other: ElementType) -> Result<Option<ChunkMemory>> {
         let Some(shape) = self.first_chunk_shape()? else { return Ok(None) };
-        let decoded = shape.iter().product::<u64>() * self.element_type.size() as u64;
+        let size = self.element_type.size().max(other.size());
+        let decoded = shape.iter().product::<u64>() * size as u64;
         Ok(Some(ChunkMemory { array: self.path().to_owned(), shape, decoded }))
     }
 

@@ -10,7 +10,7 @@ use zarrs::array::{ArrayBytes, CodecOptions};
 use crate::array::source::{AnyArray, array_of};
 use crate::error::{Result, guarded};
 use crate::metadata::tree::Node;
-use crate::runtime::{Runtime, Workers};
+use crate::runtime::{ChunkMemory, Runtime, Workers};
 use crate::store::names::SafePath;
 
 /// What two arrays have in common.
@@ -102,7 +102,19 @@ fn compare_values(a: &AnyArray, b: &AnyArray, runtime: &Runtime) -> Result<()> {
         };
         guarded(compare).with_context(|| format!("chunk {:?}", chunk.as_slice()))
     };
-    Workers::within(runtime, [])?.run("compare", count, work, |()| Ok(()))
+    Workers::within(runtime, [memory(a), memory(b)])?.run("compare", count, work, |()| Ok(()))
+}
+
+/// The memory for the first chunk; `None` without chunks, and for elements whose size only the chunk tells.
+fn memory(array: &AnyArray) -> Result<Option<ChunkMemory>> {
+    let Some(size) = array.data_type().fixed_size() else { return Ok(None) };
+    if array.chunk_grid_shape().contains(&0) {
+        return Ok(None);
+    }
+    let first = vec![0; array.dimensionality()];
+    let shape: Vec<u64> = array.chunk_shape(&first)?.iter().map(|extent| extent.get()).collect();
+    let decoded = shape.iter().product::<u64>() * size as u64;
+    Ok(Some(ChunkMemory { array: array.path().to_string().into(), shape, decoded }))
 }
 
 fn compare_stored(a: &Node, b: &Node, runtime: &Runtime) -> Result<()> {

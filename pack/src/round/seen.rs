@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::floats::power_of_two;
 use super::rounder::{Rounded, is_rounded};
-use crate::array::region::spread;
+use crate::array::region::{Region, spread};
 use crate::array::source::Source;
 use crate::error::Result;
 use crate::scan::missing::Markers;
@@ -24,18 +24,18 @@ pub struct SeenRounding {
     pub rounded: Rounded,
     /// The chunks that were looked at, and all that the array has.
     pub chunks: (u64, u64),
+    /// Whether only the first elements of these chunks were looked at.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_partial: bool,
 }
 
 /// `multiples of 2^-7 = 0.0078125, in all chunks`.
 impl std::fmt::Display for SeenRounding {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (seen, all) = self.chunks;
-        write!(f, "{}, ", self.rounded)?;
-        if seen == all {
-            f.write_str("in all chunks")
-        } else {
-            write!(f, "in {seen} of {all} chunks")
-        }
+        let part = if self.is_partial { "the first elements of " } else { "" };
+        write!(f, "{}, in {part}", self.rounded)?;
+        if seen == all { f.write_str("all chunks") } else { write!(f, "{seen} of {all} chunks") }
     }
 }
 
@@ -49,13 +49,39 @@ impl SeenRounding {
         let chunk = source.region(0)?.elements() * element_type.size() as u64;
         let numbers = spread(all, (SAMPLE / chunk.max(1)).clamp(1, MOST_CHUNKS));
         let seen = numbers.len() as u64;
-        let mut elements = Vec::new();
+        let (mut elements, mut is_partial) = (Vec::new(), false);
         for number in numbers {
-            elements.extend(source.read(&source.region(number)?)?.unwrap_or_default());
+            let region = source.region(number)?;
+            let read = match part(&region, element_type) {
+                None => source.read(&region)?,
+                Some(part) if source.reads_parts() => {
+                    is_partial = true;
+                    source.read_at(&part)?
+                }
+                // Nobody waits for a large chunk to be decoded that asks for information.
+                Some(_) => return Ok(None),
+            };
+            elements.extend(read.unwrap_or_default());
         }
         let rounded = rounded(element_type, &elements, &Markers::of(source))?;
-        Ok(rounded.map(|rounded| Self { rounded, chunks: (seen, all) }))
+        Ok(rounded.map(|rounded| Self { rounded, chunks: (seen, all), is_partial }))
     }
+}
+
+/// The first elements of a chunk, if it is much larger than what is looked at.
+fn part(chunk: &Region, element_type: ElementType) -> Option<Region> {
+    let most = SAMPLE / element_type.size() as u64;
+    if chunk.elements() / 16 <= most {
+        return None;
+    }
+    let mut shape = chunk.shape.clone();
+    for axis in 0..shape.len() {
+        let elements: u64 = shape.iter().product();
+        if let Some(extent) = shape.get_mut(axis).filter(|_| elements > most) {
+            *extent = (most / (elements / *extent)).clamp(1, *extent);
+        }
+    }
+    Some(Region { shape, ..chunk.clone() })
 }
 
 /// The exponents of the first bit of a number, which is finite and not 0, and of its last one that is not 0.

@@ -14,6 +14,9 @@ use crate::error::Result;
 use crate::metadata::document::ARRAY_DIMENSIONS;
 use crate::runtime::Workers;
 
+/// Elements that are read as numbers at once; they fit the cache.
+const AT_ONCE: usize = 8192;
+
 /// A histogram has at most this many bars.
 const BARS: usize = 120;
 /// A map has at most this many rows and columns.
@@ -305,19 +308,41 @@ impl Charts {
         Ok(self)
     }
 
-    fn add<N: Number>(&self, region: &Region, pieces: &Pieces) -> Result<()> {
+    fn add<'a, N: Number>(&self, region: &Region, pieces: &'a Pieces) -> Result<()> {
         let reader = Reader::new(self.element_type)?;
         let markers = self.markers.numbers(&reader)?;
-        let codes = match self.code_type.zip(pieces.codes.as_ref()) {
-            Some((code_type, codes)) => Reader::new(code_type)?.read::<f64>(codes)?,
-            None => Vec::new(),
-        };
-        let before: Vec<N> = reader.read(&pieces.before)?;
-        let after: Vec<N> = reader.read(&pieces.after)?;
         let mut place = region.origin.clone();
-        for (index, (&x, &y)) in before.iter().zip(&after).enumerate() {
-            let cell = self.grid.cell(self.grid.coordinates(&place));
-            let sampled = self.grid.sampled_cell(&place);
+        let blocks = |bytes: &'a [u8], size: usize| bytes.chunks(AT_ONCE * size);
+        let size = self.element_type.size();
+        let mut codes = self
+            .code_type
+            .zip(pieces.codes.as_ref())
+            .map(|(code_type, codes)| (code_type, blocks(codes, code_type.size())));
+        for (before, after) in blocks(&pieces.before, size).zip(blocks(&pieces.after, size)) {
+            let codes = match &mut codes {
+                Some((code_type, codes)) => {
+                    Reader::new(*code_type)?.read::<f64>(codes.next().unwrap_or_default())?
+                }
+                None => Vec::new(),
+            };
+            let (before, after) = (reader.read(before)?, reader.read(after)?);
+            self.add_block::<N>(region, &mut place, &markers, [&before, &after], &codes);
+        }
+        Ok(())
+    }
+
+    /// Adds some elements, the first of which is at a place; moves the place behind the last.
+    fn add_block<N: Number>(
+        &self,
+        region: &Region,
+        place: &mut [u64],
+        markers: &[N],
+        [before, after]: [&[N]; 2],
+        codes: &[f64],
+    ) {
+        for (index, (&x, &y)) in before.iter().zip(after).enumerate() {
+            let cell = self.grid.cell(self.grid.coordinates(place));
+            let sampled = self.grid.sampled_cell(place);
             for (map, number) in [(&self.before, x), (&self.after, y)] {
                 let is_value = number.is_finite() && !markers.contains(&number);
                 if let Some(cell) = sampled.filter(|_| is_value) {
@@ -334,9 +359,8 @@ impl Charts {
                     histogram.add(*code);
                 }
             }
-            step(&mut place, region);
+            step(place, region);
         }
-        Ok(())
     }
 }
 

@@ -20,15 +20,16 @@ use crate::options::{PackOptions, ValueRange, finite};
 /// The approximate number of elements in the sample.
 pub(super) const SAMPLE: u64 = 1 << 16;
 /// The approximate bytes of the excerpts; a smaller array is included whole.
-pub(super) const EXCERPTS: u64 = 4 << 20;
+const EXCERPTS: u64 = 4 << 20;
 
 /// The survey of some blocks of an array, from which codecs are chosen.
 ///
 /// A survey has the range of the values, the counts of NaN, infinities and missing values, a sample of some 65,000
 /// elements spread over the array, and excerpts of 128 KiB, about 4 MiB together, which are compressed to find the
 /// place in the stored type that packs smallest. For floating-point numbers it has the largest distance from
-/// multiples of round steps, such as 0.01. Surveys of blocks add up in any order, so threads, chunks and workers of a
-/// cluster can each make their own with [`crate::Surveyor`]. Serde writes a survey for machines of the same byte
+/// multiples of round steps, such as 0.01. Surveys of blocks add up in any order, but for the order of the sample and
+/// the infinity that an error names; so threads, chunks and workers of a cluster can each make their own with
+/// [`crate::Surveyor`]. Serde writes a survey for machines of the same byte
 /// order.
 ///
 /// ```
@@ -81,6 +82,11 @@ pub struct Survey {
     pub(crate) excerpts: BTreeMap<u64, Vec<u8>>,
     /// The distances of the elements in the range from multiples of round steps.
     pub(crate) grids: Grids,
+}
+
+/// The greatest key of the excerpts that are kept of so many bytes: keys are spread evenly, so they come to [`EXCERPTS`].
+pub(super) fn greatest_key(bytes: u64) -> u64 {
+    u64::MAX.checked_div(bytes.div_ceil(EXCERPTS)).unwrap_or(u64::MAX)
 }
 
 impl Survey {
@@ -143,8 +149,20 @@ impl Survey {
         self.data_range = union(self.data_range, other.data_range);
         self.grids.absorb(&other.grids);
         self.sample.extend(&other.sample);
-        let excerpts = other.excerpts.iter();
-        self.excerpts.extend(excerpts.map(|(&key, elements)| (key, elements.clone())));
+        for (&key, elements) in &other.excerpts {
+            self.keep_excerpt(key, elements);
+        }
+        let bytes = self.elements.saturating_mul(self.element_type.size() as u64);
+        let greatest = greatest_key(bytes);
+        self.excerpts.retain(|&key, _| key <= greatest);
+    }
+
+    /// Keeps an excerpt. Of two with one key, the survey has the lesser, in whatever order they come.
+    pub(super) fn keep_excerpt(&mut self, key: u64, elements: &[u8]) {
+        let kept = self.excerpts.entry(key).or_insert_with(|| elements.to_vec());
+        if elements < kept.as_slice() {
+            *kept = elements.to_vec();
+        }
     }
 
     /// The type of the elements.
@@ -429,5 +447,41 @@ impl TryFrom<Document> for Survey {
             grids: Grids::of(element_type, &grids),
             ..Self::empty(scalar(document.fill_value), markers(&document.markers))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scan::surveyor::Surveyor;
+
+    #[test]
+    fn excerpts_of_any_number_of_arrays_come_to_a_few_mebibytes_in_any_order() {
+        const ELEMENTS: u64 = 1 << 20;
+        let survey = |array: u32| {
+            let values = (0..ELEMENTS as u32).map(|index| (index ^ (array << 20)) as f32);
+            let bytes: Vec<u8> = values.flat_map(f32::to_ne_bytes).collect();
+            let surveyor = Surveyor::new(f32::NAN.into(), &[], ELEMENTS).unwrap();
+            surveyor.survey(&bytes).unwrap()
+        };
+        let surveys: Vec<Survey> = (0..12).map(survey).collect();
+        let sum = |order: &mut dyn Iterator<Item = &Survey>| {
+            let mut all = Survey::empty(f32::NAN.into(), Markers::default());
+            order.for_each(|one| all.absorb(one));
+            all
+        };
+        let [all, reversed] = [sum(&mut surveys.iter()), sum(&mut surveys.iter().rev())];
+        assert_eq!(all.excerpts, reversed.excerpts);
+        let bytes: usize = all.excerpts.values().map(Vec::len).sum();
+        assert!((EXCERPTS / 4..3 * EXCERPTS).contains(&(bytes as u64)), "{bytes}");
+        // Two that differ and have one key.
+        let mut once = Survey::empty(f32::NAN.into(), Markers::default());
+        let mut other = once.clone();
+        for (first, second) in [(&[1; 8], &[2; 8]), (&[2; 8], &[1; 8])] {
+            std::mem::swap(&mut once, &mut other);
+            once.keep_excerpt(3, first);
+            once.keep_excerpt(3, second);
+        }
+        assert_eq!(once.excerpts, other.excerpts);
     }
 }

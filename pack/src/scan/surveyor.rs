@@ -12,7 +12,7 @@ use super::grid::Grids;
 use super::kinds::Kinds;
 use super::missing::Markers;
 use super::number::{BLOCK, Number, Reader, with_numbers};
-use super::survey::{EXCERPTS, SAMPLE, Survey};
+use super::survey::{SAMPLE, Survey, greatest_key};
 use crate::array::source::{READ_SIZE, Source};
 use crate::error::{Error, Result};
 use crate::options::PackOptions;
@@ -158,7 +158,7 @@ impl<'a, N: Number> Prepared<'a, N> {
         let reader = Reader::new(element_type)?;
         let reserved = surveyor.nothing.reserved_values.numbers(&reader)?;
         let bytes = surveyor.elements.saturating_mul(element_type.size() as u64);
-        let greatest_key = u64::MAX.checked_div(bytes.div_ceil(EXCERPTS)).unwrap_or(u64::MAX);
+        let greatest_key = greatest_key(bytes);
         let step = (surveyor.elements / SAMPLE).max(1);
         let grids = Mutex::new(Grids::new(element_type));
         let of_fill = Mutex::default();
@@ -273,7 +273,7 @@ impl<'a, N: Number> Block<'a, N> {
     fn add_excerpt(&mut self, elements: &[u8]) -> u64 {
         let key = key(elements);
         if key <= self.prepared.greatest_key {
-            self.survey.excerpts.entry(key).or_insert_with(|| elements.to_vec());
+            self.survey.keep_excerpt(key, elements);
         }
         key
     }

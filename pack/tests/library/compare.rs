@@ -5,11 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use crate::common::{
-    Sample, Trial, bytes, comparison, kelvin, little_endian, one_thread, text, told, waves, within,
+    Sample, Trial, bytes, comparison, kelvin, little_endian, metadata, one_thread, text, told,
+    waves, within,
 };
 use recast_kernels::Scalar;
 use recast_pack::storage::storage_adapter::performance_metrics::PerformanceMetricsStorageAdapter;
-use recast_pack::{CompareJob, CompareReport, Mount, PackOptions};
+use recast_pack::{ArrayInfo, CompareJob, CompareReport, Mount, PackOptions, Runtime};
 use serde_json::{Value, json};
 use zarrs::array::{ArrayBytes, CodecOptions};
 use zarrs::filesystem::FilesystemStore;
@@ -206,4 +207,43 @@ fn integers_that_float64_does_not_have_are_not_compared_with_floats() {
     for integer in [u64::MAX, u64::MAX - 1] {
         check([integer, 5, 7], false);
     }
+}
+
+/// What is compared as float64 takes eight bytes an element, whatever is stored.
+#[test]
+fn memory_is_limited_by_the_type_in_which_arrays_are_compared() {
+    let trial = Trial::empty();
+    Sample::new("int8", &[10_000], &[10_000], json!(0)).write(&trial.input(), &[7; 10_000]);
+    let sevens = bytes(&[7.0_f32; 10_000]);
+    Sample::new("float32", &[10_000], &[10_000], json!(0)).write(&trial.output(), &sevens);
+    let within = |max_memory| {
+        let runtime = Runtime { max_memory: Some(max_memory), ..one_thread() };
+        told(comparison(&trial.input(), &trial.output(), 0.0).run(&runtime))
+    };
+    assert_eq!(within(4 * 80_000).unwrap().failure(), None);
+    let error = within(4 * 80_000 - 1).map(|report| report.counts.compared).unwrap_err();
+    assert!(error.contains("[10000]") && error.contains("--max-memory"), "{error}");
+}
+
+/// Information on an array needs no whole chunk, and a large one may be larger than memory.
+#[test]
+fn info_reads_a_part_of_a_large_chunk() {
+    const ELEMENTS: u64 = 40 << 20;
+    let trial = Trial::empty();
+    Sample::new("float32", &[4], &[4], json!(0)).write(&trial.input(), &bytes(&[1.0_f32; 4]));
+    let mut document = metadata(&trial.input());
+    document["shape"] = json!([ELEMENTS]);
+    document["chunk_grid"]["configuration"]["chunk_shape"] = json!([ELEMENTS]);
+    fs::write(trial.input().join("zarr.json"), document.to_string()).unwrap();
+    let chunk = trial.input().join("c/0");
+    let rounded: Vec<f32> = kelvin(1 << 20).into_iter().map(|x| (x * 8.0).round() / 8.0).collect();
+    fs::write(&chunk, bytes(&rounded)).unwrap();
+    fs::File::options().write(true).open(&chunk).unwrap().set_len(ELEMENTS * 4).unwrap();
+    let storage = Arc::new(FilesystemStore::new(trial.input()).unwrap());
+    let counted = Arc::new(PerformanceMetricsStorageAdapter::new(storage));
+    let mount = Mount::read_only(counted.clone(), false);
+    let info = told(ArrayInfo::read(mount.at(""))).unwrap();
+    let rounded = info.rounded.unwrap().to_string();
+    assert_eq!(rounded, "multiples of 2^-3 = 0.125, in the first elements of all chunks");
+    assert!(counted.bytes_read() < 8 << 20, "{}", counted.bytes_read());
 }

@@ -135,7 +135,10 @@ impl CompareJob {
                 a.array().shape()
             );
         }
-        let workers = Workers::within(runtime, [a.chunk_memory(), b.chunk_memory()])?;
+        let types = [a.element_type(), b.element_type()];
+        let common = common(types)?;
+        let memory = [a.chunk_memory_as(common), b.chunk_memory_as(common)];
+        let workers = Workers::within(runtime, memory)?;
         let markers = Markers::of(&a);
         let survey = survey(&a, &markers, &workers)?;
         let recorded = (self.recorded && self.tolerance.is_none()).then(|| {
@@ -149,8 +152,6 @@ impl CompareJob {
             asked.unwrap_or(AllClose { atol: f64::INFINITY, rtol: 0.0 });
         let tolerance =
             Tolerance { absolute, relative, name: "the tolerance", allow_collisions: false };
-        let types = [a.element_type(), b.element_type()];
-        let common = common(types)?;
         let expected = Expected {
             element_type: common,
             markers: in_type(&markers, common)?,

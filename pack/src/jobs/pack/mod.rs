@@ -164,11 +164,13 @@ fn survey_all(
     let mut surveys: Vec<Survey> = Vec::new();
     let mut all: Option<Survey> = None;
     for source in sources {
-        let survey = survey(source, &Markers::with(source, options)?, workers)?;
+        let mut survey = survey(source, &Markers::with(source, options)?, workers)?;
         match &mut all {
             None => all = Some(survey.clone()),
             Some(all) => all.absorb(&survey),
         }
+        // Codecs are chosen by the excerpts of all together.
+        survey.excerpts.clear();
         surveys.push(survey);
     }
     let (mut all, first) = all.zip(sources.first()).context("no array")?;
