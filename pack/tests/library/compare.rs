@@ -213,8 +213,8 @@ fn integers_that_float64_does_not_have_are_not_compared_with_floats() {
 #[test]
 fn memory_is_limited_by_the_type_in_which_arrays_are_compared() {
     let trial = Trial::empty();
-    Sample::new("int8", &[10_000], &[10_000], json!(0)).write(&trial.input(), &[7; 10_000]);
-    let sevens = bytes(&[7.0_f32; 10_000]);
+    Sample::new("int8", &[10_000], &[10_000], json!(0)).write(&trial.input(), &vec![7; 10_000]);
+    let sevens = bytes(&vec![7.0_f32; 10_000]);
     Sample::new("float32", &[10_000], &[10_000], json!(0)).write(&trial.output(), &sevens);
     let within = |max_memory| {
         let runtime = Runtime { max_memory: Some(max_memory), ..one_thread() };
