@@ -25,7 +25,7 @@ test-all:
 lint:
     cargo fmt --all --check
     bash .ci/circles.sh
-    cargo clippy --workspace --exclude recast-bench --all-targets --quiet -- -D warnings
+    cargo clippy --workspace --all-targets --quiet -- -D warnings
 
 # The bench rows whose name contains this, against their peers: `just bench float32-uint8/nearest-even`.
 bench rows:

@@ -246,7 +246,7 @@ fn kind(case: &Case, element: Scalar) -> Option<Kind> {
     let cast = steps.iter().position(|step| matches!(step, Step::Cast(_)))?;
     let result = reference::run(element, &steps[..=cast], 0).ok()?;
     let checked = Case { out_of_range: OutOfRange::Error, ..case.clone() };
-    let fits = reference::run(element, &checked.steps()[..=cast], 0).is_ok();
+    let is_in_range = reference::run(element, &checked.steps()[..=cast], 0).is_ok();
     let is_key = || case.map.iter().any(|(key, _)| key.equals(element));
     let is_at_edge = || {
         [Scalar::min(case.target), Scalar::max(case.target)]
@@ -258,8 +258,8 @@ fn kind(case: &Case, element: Scalar) -> Option<Kind> {
         _ if element.is_nan() => Some(Kind::Nan),
         _ if case.affine != Scaling::Encode && is_key() => Some(Kind::Key),
         _ if !element.is_finite() => Some(Kind::Infinity),
-        OutOfRange::Wrap if !fits => Some(Kind::Wrapped),
-        _ if !fits => Some(Kind::Clamped),
+        OutOfRange::Wrap if !is_in_range => Some(Kind::Wrapped),
+        _ if !is_in_range => Some(Kind::Clamped),
         _ if element.is_zero() => (element.bits() != 0).then_some(Kind::NegativeZero),
         _ if is_subnormal(element) => Some(Kind::Subnormal),
         _ if is_subnormal(result) || case.target.is_float() && result.is_zero() => {

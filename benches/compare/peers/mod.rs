@@ -47,7 +47,7 @@ impl<F: FnMut(&[u8], &mut [u8]) -> Verdict> Contender for F {
     }
 }
 
-/// All peers: NumKong and Arrow with the feature `peers`, which take long to build; Intel IPP if `RECAST_BENCH_IPP` names its library folder.
+/// All peers: `NumKong` and Arrow with the feature `peers`, which take long to build; Intel IPP if `RECAST_BENCH_IPP` names its library folder.
 pub(crate) fn all() -> Result<Vec<Box<dyn Peer>>, crate::Error> {
     let mut peers: Vec<Box<dyn Peer>> = vec![
         Box::new(reference_loop::Reference),
