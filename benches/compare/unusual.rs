@@ -243,10 +243,10 @@ fn kind(case: &Case, element: Scalar) -> Option<Kind> {
     let steps = case.steps();
     reference::run(element, &steps, 0).ok()?;
     // What the cast gives, without what comes after it.
-    let cast = steps.iter().position(|step| matches!(step, Step::Cast(_)))?;
-    let result = reference::run(element, &steps[..=cast], 0).ok()?;
+    let place_of_cast = steps.iter().position(|step| matches!(step, Step::Cast(_)))?;
+    let result = reference::run(element, &steps[..=place_of_cast], 0).ok()?;
     let checked = Case { out_of_range: OutOfRange::Error, ..case.clone() };
-    let is_in_range = reference::run(element, &checked.steps()[..=cast], 0).is_ok();
+    let is_in_range = reference::run(element, &checked.steps()[..=place_of_cast], 0).is_ok();
     let is_key = || case.map.iter().any(|(key, _)| key.equals(element));
     let is_at_edge = || {
         [Scalar::min(case.target), Scalar::max(case.target)]
