@@ -24,7 +24,7 @@ use crate::metadata::bound_codecs::BoundCodecs;
 use crate::metadata::byte_codecs::PCODEC;
 use crate::metadata::codecs::CodecList;
 use crate::metadata::document::array_metadata;
-use crate::metadata::tree::{Format, Node, node};
+use crate::metadata::tree::{Node, NodeFormat, node};
 use crate::options::ShardCodecs;
 use crate::runtime::{ChunkMemory, Pass, Runtime, start_threads};
 use crate::store::files::open_regular;
@@ -85,7 +85,9 @@ impl Source {
         let node = node(SafePath::default(), location)?;
         match (node.kind, &node.format) {
             (Kind::Array, _) => Self::of_node(&node, fill_check),
-            (_, Format::Implicit) => bail!("no array here: none of zarr.json, .zarray and meta"),
+            (_, NodeFormat::Implicit) => {
+                bail!("no array here: none of zarr.json, .zarray and meta")
+            }
             _ => {
                 let some = named(&node.location);
                 bail!("a group, not an array; name one of the arrays in it{some}")
@@ -411,7 +413,7 @@ impl Source {
 /// # Errors
 /// A type or a codec that is not decoded here; invalid metadata.
 pub(crate) fn array_of(node: &Node) -> Result<AnyArray> {
-    if let Format::Inexpressible(reason) = &node.format {
+    if let NodeFormat::Inexpressible(reason) = &node.format {
         bail!("{reason:#}");
     }
     array_with(&node.location, array_metadata(&node.document)?)

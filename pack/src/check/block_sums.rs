@@ -8,12 +8,12 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::comparison::Tolerance;
 use super::sums::{Sums, relative_error};
-use crate::scan::lanes::{LANES, Values, padded, with_values};
+use crate::scan::lanes::{FewValues, LANES, padded, with_values};
 use crate::scan::number::Number;
 
 /// Values that no error counts, of an array and of what it has become.
 #[derive(Clone, Debug)]
-pub(crate) struct Special<N> {
+pub(crate) struct SpecialNumbers<N> {
     /// The missing markers.
     markers: Vec<N>,
     /// Missing markers among decoded elements only.
@@ -24,7 +24,7 @@ pub(crate) struct Special<N> {
     all: Vec<N>,
 }
 
-impl<N: Number> Special<N> {
+impl<N: Number> SpecialNumbers<N> {
     /// A value that is several of these is the first of them.
     pub(crate) fn new(markers: Vec<N>, mut masked_after: Vec<N>, mut fill: Vec<N>) -> Self {
         masked_after.retain(|number| !markers.contains(number));
@@ -52,10 +52,10 @@ impl<N: Number> Special<N> {
 pub(crate) fn block_sums<N: Number>(
     before: &[N],
     after: &[N],
-    special: &Special<N>,
+    special: &SpecialNumbers<N>,
     tolerance: Tolerance,
 ) -> Option<Sums> {
-    let Special { markers, fill, masked_after, all } = special;
+    let SpecialNumbers { markers, fill, masked_after, all } = special;
     let [markers, fill, masked_after, all] = [markers, fill, masked_after, all].map(Vec::as_slice);
     // Most blocks need no second look.
     let plain = with_values!(all, |special| sums_of(before, after, Absent(special), tolerance));
@@ -84,9 +84,9 @@ fn sums_of<N: Number>(
 ) -> Option<Sums> {
     let arch = Arch::new();
     if tolerance.relative == 0.0 {
-        arch.dispatch(Pairs::<_, _, false> { before, after, special, tolerance })
+        arch.dispatch(ElementPairs::<_, _, false> { before, after, special, tolerance })
     } else {
-        arch.dispatch(Pairs::<_, _, true> { before, after, special, tolerance })
+        arch.dispatch(ElementPairs::<_, _, true> { before, after, special, tolerance })
     }
 }
 
@@ -105,7 +105,7 @@ trait Specials<N> {
 /// No element is special; blocks with others have no sums.
 struct Absent<V>(V);
 
-impl<N: Number, V: Values<N>> Specials<N> for Absent<V> {
+impl<N: Number, V: FewValues<N>> Specials<N> for Absent<V> {
     #[inline(always)]
     fn comes_back(&self, _: N, _: N) -> bool {
         false
@@ -127,7 +127,7 @@ struct Returning<M, V> {
     masked_after: V,
 }
 
-impl<N: Number, M: Values<N>, V: Values<N>> Specials<N> for Returning<M, V> {
+impl<N: Number, M: FewValues<N>, V: FewValues<N>> Specials<N> for Returning<M, V> {
     #[inline(always)]
     fn comes_back(&self, x: N, y: N) -> bool {
         let is_special = self.markers.has(x) | self.fill.has(x) | x.is_infinite();
@@ -153,14 +153,16 @@ impl<N: Number, M: Values<N>, V: Values<N>> Specials<N> for Returning<M, V> {
 }
 
 /// `RELATIVE`: whether the bound has a relative part.
-struct Pairs<'a, N, P, const RELATIVE: bool> {
+struct ElementPairs<'a, N, P, const RELATIVE: bool> {
     before: &'a [N],
     after: &'a [N],
     special: P,
     tolerance: Tolerance,
 }
 
-impl<N: Number, P: Specials<N>, const RELATIVE: bool> WithSimd for Pairs<'_, N, P, RELATIVE> {
+impl<N: Number, P: Specials<N>, const RELATIVE: bool> WithSimd
+    for ElementPairs<'_, N, P, RELATIVE>
+{
     type Output = Option<Sums>;
 
     #[inline(always)]
@@ -257,14 +259,14 @@ mod tests {
             squares: 9.25,
             ..Sums::default()
         };
-        let special = Special::new(vec![], vec![], vec![]);
+        let special = SpecialNumbers::new(vec![], vec![], vec![]);
         assert_eq!(block_sums(&values, &shifted, &special, WIDE), Some(expected));
     }
 
     /// Each value, what it becomes, and whether a block with it has sums.
     #[test]
     fn blocks_have_sums_if_what_is_no_number_comes_back_and_nothing_else_becomes_it() {
-        let special = Special::new(vec![77.0], vec![99.0], vec![-1e30]);
+        let special = SpecialNumbers::new(vec![77.0], vec![99.0], vec![-1e30]);
         let nan = f64::NAN;
         let infinity = f64::INFINITY;
         let plain = Sums { elements: 37, ..Sums::default() };
@@ -306,7 +308,7 @@ mod tests {
     #[test]
     fn a_block_at_the_bound_has_sums_unless_an_error_only_rounds_to_it() {
         let tolerance = Tolerance { absolute: 1.0, ..WIDE };
-        let special = Special::new(vec![], vec![], vec![]);
+        let special = SpecialNumbers::new(vec![], vec![], vec![]);
         let tiny = 2_f64.powi(-60);
         for (x, y, has_sums) in
             [(0.0, 1.0, true), (tiny, 1.0, true), (-tiny, 1.0, false), (0.0, 1.5, false)]

@@ -2,13 +2,13 @@
 
 use recast_kernels::{ElementType, Scalar};
 
-use super::block_sums::{Special, block_sums};
+use super::block_sums::{SpecialNumbers, block_sums};
 use super::comparison::{Comparison, Found, Tolerance, Violation};
 use super::sums::{Sums, relative_error};
 use crate::array::region::Region;
 use crate::error::Result;
 use crate::scan::missing::Markers;
-use crate::scan::number::{BLOCK, Number, Reader, with_numbers};
+use crate::scan::number::{BLOCK, Number, NumberReader, with_numbers};
 use crate::scan::survey::Survey;
 
 /// What a check must know of an array.
@@ -79,8 +79,8 @@ impl Expected {
 /// Checks elements that are read as one kind of numbers.
 struct Checker<N> {
     expected: Expected,
-    reader: Reader,
-    special: Special<N>,
+    reader: NumberReader,
+    special: SpecialNumbers<N>,
 }
 
 impl<N: Number> ElementChecker for Checker<N> {
@@ -144,8 +144,8 @@ impl<N: Number> ElementChecker for Checker<N> {
 
 impl<N: Number> Checker<N> {
     fn new(expected: &Expected) -> Result<Self> {
-        let reader = Reader::new(expected.element_type)?;
-        let special = Special::new(
+        let reader = NumberReader::new(expected.element_type)?;
+        let special = SpecialNumbers::new(
             expected.markers.numbers(&reader)?,
             expected.masked.numbers(&reader)?,
             expected.reserved_values.numbers(&reader)?,

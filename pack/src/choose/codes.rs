@@ -37,9 +37,9 @@ fn code_from_ends(target: ElementType, index: usize) -> Option<Scalar> {
 
 /// Values of one type other than NaN, each once: 0 and −0 are the same.
 #[derive(Default)]
-struct Values(HashSet<Scalar>);
+struct ScalarSet(HashSet<Scalar>);
 
-impl Values {
+impl ScalarSet {
     fn unsigned(value: Scalar) -> Scalar {
         if value.is_zero() { Scalar::zero(value.element_type()) } else { value }
     }
@@ -64,9 +64,9 @@ pub(super) struct CodeAllocator<'a> {
     /// The codes of NaN and special values.
     taken: HashSet<Scalar>,
     /// What reaches the last cast and has an entry in its map.
-    keys: Values,
+    keys: ScalarSet,
     /// What the first cast gives special values.
-    stand_ins: Values,
+    stand_ins: ScalarSet,
     /// The spare codes before this one are not open, and those before the other give no stand-in. What is taken stays taken, so
     /// that no search begins anew.
     first_open: usize,
@@ -88,8 +88,8 @@ impl<'a> CodeAllocator<'a> {
             data,
             scaled_ends,
             taken: HashSet::new(),
-            keys: Values::default(),
-            stand_ins: Values::default(),
+            keys: ScalarSet::default(),
+            stand_ins: ScalarSet::default(),
             first_open: 0,
             first_stand_in: 0,
             nan: None,

@@ -8,7 +8,7 @@ use super::chooser::Chooser;
 use crate::array::byte_encoder::ByteEncoder;
 use crate::array::region::Block;
 use crate::error::Result;
-use crate::metadata::byte_codecs::{BIAS, Coder, Differences, Shuffle, Storage};
+use crate::metadata::byte_codecs::{BIAS, Coder, Delta, Shuffle, Storage};
 use crate::options::{Compressor, NanTo, Reader};
 use crate::scan::number::scalar;
 
@@ -137,7 +137,7 @@ impl Chooser<'_> {
         let chains = best.flat_map(|differences| {
             let storage = |&coder: &Coder| {
                 let is_biased = differences.is_biased && sees_high_bytes(coder);
-                let differences = Differences { is_biased, ..differences.clone() };
+                let differences = Delta { is_biased, ..differences.clone() };
                 (compact, Storage { differences, coder })
             };
             coders.iter().map(storage)
@@ -176,7 +176,7 @@ impl Chooser<'_> {
             let is_biased = takes_bias(&coded.candidate, passes);
             let longer = coded.axes().into_iter().map(|axis| {
                 let axes = [before.as_slice(), &[axis]].concat();
-                (coded, Storage { differences: Differences { axes, is_biased }, coder: blosc })
+                (coded, Storage { differences: Delta { axes, is_biased }, coder: blosc })
             });
             let sizes = self.sizes(longer.collect())?;
             let best = sizes.iter().min_by_key(|chain| chain.size);

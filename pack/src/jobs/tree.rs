@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::error::{Result, unwritten};
 use crate::metadata::document::write_document;
-use crate::metadata::tree::{Format, Node, group_documents, path_in};
+use crate::metadata::tree::{Node, NodeFormat, group_documents, path_in};
 use crate::runtime::{Runtime, Workers};
 use crate::store::destination::Destination;
 use crate::store::links::OutsideLinks;
@@ -208,7 +208,7 @@ impl Output<'_> {
             // An array need not have a file.
             let made = fs::create_dir_all(&place);
             made.map_err(|error| unwritten(error.into(), &node.path)).with_context(shown)?;
-            if matches!(node.format, Format::Older) {
+            if matches!(node.format, NodeFormat::Older) {
                 write_document(&place, &node.document).with_context(shown)?;
             }
             let keys = node.keys_to_copy().with_context(shown)?;

@@ -22,12 +22,12 @@ pub(crate) struct BoundCodec {
     /// Its configuration, without the codecs inside a shard, which follow.
     pub(crate) configuration: Value,
     /// For a value codec: itself and its output.
-    pub(crate) values: Option<Values>,
+    pub(crate) values: Option<ValueStep>,
 }
 
 /// The elements after a value codec.
 #[derive(Clone, Debug)]
-pub(crate) struct Values {
+pub(crate) struct ValueStep {
     pub(crate) codec: Codec,
     pub(crate) element_type: ElementType,
     /// `None` if a legacy codec cannot encode it.
@@ -62,7 +62,7 @@ impl BoundCodecs {
     }
 
     /// The value codecs in order, each with its output; codecs between them change no value.
-    pub(crate) fn values(&self) -> impl DoubleEndedIterator<Item = &Values> {
+    pub(crate) fn values(&self) -> impl DoubleEndedIterator<Item = &ValueStep> {
         self.codecs.iter().filter_map(|one| one.values.as_ref())
     }
 
@@ -137,7 +137,7 @@ impl BoundCodecs {
         codec: Codec,
         (before, fill_value): (ElementType, Option<Scalar>),
         options: &BindOptions,
-    ) -> Result<Values> {
+    ) -> Result<ValueStep> {
         let chain = Chain::bind(before, fill_value, std::slice::from_ref(&codec), options);
         let chain = chain.map_err(|error| {
             let hint = match &error {
@@ -156,7 +156,7 @@ impl BoundCodecs {
             self.warn_of_repeated_inputs(path, cast, before);
         }
         let (element_type, fill_value) = (chain.encoded_type(), chain.encoded_fill_value());
-        Ok(Values { codec, element_type, fill_value })
+        Ok(ValueStep { codec, element_type, fill_value })
     }
 
     /// Warns of repeated inputs in a map: the specification takes the first entry, and asks writers not to repeat

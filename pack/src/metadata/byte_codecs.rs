@@ -24,13 +24,13 @@ pub(crate) const PCODEC: &str = "numcodecs.pcodec";
 /// The codecs after the value codecs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Storage {
-    pub(crate) differences: Differences,
+    pub(crate) differences: Delta,
     pub(crate) coder: Coder,
 }
 
 /// Codes as differences of neighbours along some axes of a chunk, one after the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Differences {
+pub(crate) struct Delta {
     /// The axes, by number, in the order of the passes; none for the codes themselves. Each pass is `numcodecs.delta`,
     /// in a signed type of the codes' size, after a `transpose` that makes its axis the last.
     pub(crate) axes: Vec<usize>,
@@ -63,7 +63,7 @@ pub(crate) enum Shuffle {
 impl Storage {
     /// The codes themselves, compressed.
     pub(crate) fn plain(coder: Coder) -> Self {
-        Self { differences: Differences::default(), coder }
+        Self { differences: Delta::default(), coder }
     }
 
     /// What a compressor stands for.
@@ -135,7 +135,7 @@ impl Storage {
     }
 }
 
-impl Differences {
+impl Delta {
     /// The differences of the last axis, which need no transposed chunk.
     pub(crate) fn are_of_last_axis(&self, dimensions: usize) -> bool {
         self.axes.iter().all(|axis| axis + 1 == dimensions)
@@ -194,7 +194,7 @@ impl fmt::Display for Storage {
     }
 }
 
-impl fmt::Display for Differences {
+impl fmt::Display for Delta {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let axes: Vec<String> = self.axes.iter().map(ToString::to_string).collect();
         match axes.as_slice() {

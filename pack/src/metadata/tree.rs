@@ -21,7 +21,7 @@ use crate::store::names::{
 use crate::store::transfer::{Transfer, transferred};
 
 /// The version of a node's metadata.
-pub(crate) enum Format {
+pub(crate) enum NodeFormat {
     V3,
     /// A folder without a document, with nodes in it. As a group of an output it has one, because readers of consolidated
     /// metadata look for it.
@@ -41,7 +41,7 @@ pub(crate) struct Node {
     /// The metadata as Zarr v3; of an array that Zarr v3 cannot express, those of Zarr v2, with the names that Zarr v3 has
     /// for types and attributes.
     pub(crate) document: Map<String, Value>,
-    pub(crate) format: Format,
+    pub(crate) format: NodeFormat,
     /// Whether the group has consolidated metadata.
     pub(crate) is_consolidated: bool,
     /// The paths of a group's files that belong to no node, relative to it.
@@ -51,14 +51,14 @@ pub(crate) struct Node {
 impl Node {
     /// Whether its metadata are of no older version.
     pub(crate) fn is_v3(&self) -> bool {
-        matches!(self.format, Format::V3 | Format::Implicit)
+        matches!(self.format, NodeFormat::V3 | NodeFormat::Implicit)
     }
 
     /// What a report must say of an array that stays Zarr v2.
     pub(crate) fn caveat(&self) -> Option<String> {
         match &self.format {
-            Format::V3 | Format::Implicit | Format::Older => None,
-            Format::Inexpressible(reason) => Some(format!(
+            NodeFormat::V3 | NodeFormat::Implicit | NodeFormat::Older => None,
+            NodeFormat::Inexpressible(reason) => Some(format!(
                 "it stays Zarr v2, so readers of the group do not see it and it must be opened by itself: {reason:#}"
             )),
         }
@@ -67,8 +67,8 @@ impl Node {
     /// What is invalid in the metadata of an array of an older version, if anything is.
     pub(crate) fn invalid(&self) -> Option<&InvalidV2> {
         match &self.format {
-            Format::Inexpressible(reason) => reason.downcast_ref(),
-            Format::V3 | Format::Implicit | Format::Older => None,
+            NodeFormat::Inexpressible(reason) => reason.downcast_ref(),
+            NodeFormat::V3 | NodeFormat::Implicit | NodeFormat::Older => None,
         }
     }
 
@@ -98,8 +98,8 @@ impl Node {
         }
         // An array of bytes on the same grid has the same keys, and a type and codecs that zarrs knows.
         let mut stand_in = match self.format {
-            Format::V3 | Format::Implicit | Format::Older => self.document.clone(),
-            Format::Inexpressible(_) => {
+            NodeFormat::V3 | NodeFormat::Implicit | NodeFormat::Older => self.document.clone(),
+            NodeFormat::Inexpressible(_) => {
                 let mut array = Value::from(self.document.clone());
                 array["dtype"] = "|u1".into();
                 array["fill_value"] = 0.into();
@@ -131,7 +131,7 @@ impl Node {
     /// The keys of an array that a copy has: all, unless the copy has metadata as Zarr v3 in place of older ones.
     pub(crate) fn keys_to_copy(&self) -> Result<Vec<SafePath>> {
         let mut keys = self.keys()?;
-        if matches!(self.format, Format::Older) {
+        if matches!(self.format, NodeFormat::Older) {
             keys.retain(|key| !is_document(key));
         }
         Ok(keys)
@@ -197,7 +197,7 @@ pub(crate) fn nodes(root: &Location) -> Result<Vec<Node>> {
 fn add(path: &SafePath, location: &Location, nodes: &mut Vec<Node>) -> Result<Vec<SafePath>> {
     let shown = || if path.is_empty() { "/".to_owned() } else { path.to_string() };
     let node = node(path.clone(), location.clone()).with_context(shown)?;
-    let (kind, is_implicit) = (node.kind, matches!(node.format, Format::Implicit));
+    let (kind, is_implicit) = (node.kind, matches!(node.format, NodeFormat::Implicit));
     let keys = if is_implicit { location.keys()? } else { None };
     let is_listed = keys.is_some();
     let content: Vec<_> = keys.into_iter().flatten().filter(|key| is_content(key)).collect();
@@ -255,11 +255,11 @@ pub(crate) fn node(path: SafePath, location: Location) -> Result<Node> {
     const COPY: &str = "consolidated_metadata";
     let found = location.node_document()?;
     let kind = found.as_ref().map_or(Kind::Group, |(kind, ..)| *kind);
-    let mut format = if found.is_some() { Format::Older } else { Format::Implicit };
+    let mut format = if found.is_some() { NodeFormat::Older } else { NodeFormat::Implicit };
     let mut is_consolidated = false;
     let document = match found {
         Some((_, ZARR_JSON, document)) => {
-            format = Format::V3;
+            format = NodeFormat::V3;
             let mut document = object(document, ZARR_JSON)?;
             refuse_no_node(&document).context(ZARR_JSON)?;
             is_consolidated = document.remove(COPY).is_some_and(|copy| !copy.is_null());
@@ -270,7 +270,7 @@ pub(crate) fn node(path: SafePath, location: Location) -> Result<Node> {
             let attributes =
                 older_attributes(&location, if name == META { ATTRS } else { ZATTRS })?;
             document_of_v2(&array, attributes.clone()).unwrap_or_else(|error| {
-                format = Format::Inexpressible(error);
+                format = NodeFormat::Inexpressible(error);
                 inexpressible(&array, attributes)
             })
         }
@@ -309,7 +309,7 @@ pub(crate) fn group_documents(
     let mut documents: BTreeMap<&str, Value> = BTreeMap::new();
     // Only consolidated metadata need those of arrays.
     let is_needed = nodes.iter().any(|node| node.is_consolidated);
-    let expressed = |node: &&Node| !matches!(node.format, Format::Inexpressible(_));
+    let expressed = |node: &&Node| !matches!(node.format, NodeFormat::Inexpressible(_));
     for node in nodes.iter().filter(|_| is_needed).filter(expressed) {
         let document = match node.kind {
             Kind::Group => node.document.clone().into(),

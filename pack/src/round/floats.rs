@@ -8,7 +8,7 @@
 use num_traits::{Float, cast};
 use recast_kernels::half::{bf16, f16};
 
-use super::loops::{Pass, each};
+use super::loops::{RoundingPass, each};
 
 /// 2^`exponent`; 0 or infinity where `f64` has no such number.
 pub(super) fn power_of_two(exponent: i32) -> f64 {
@@ -21,7 +21,7 @@ pub(super) fn power_of_two(exponent: i32) -> f64 {
 }
 
 /// A type of elements, and the numbers as which they are rounded.
-pub(super) trait Format<const SIZE: usize> {
+pub(super) trait RoundableFloat<const SIZE: usize> {
     type Work: Float;
     /// The bits of the mantissa of `Work`.
     const MANTISSA_BITS: i32;
@@ -34,7 +34,7 @@ pub(super) trait Format<const SIZE: usize> {
     fn store(number: Self::Work) -> [u8; SIZE];
 }
 
-impl Format<8> for f64 {
+impl RoundableFloat<8> for f64 {
     type Work = Self;
     const MANTISSA_BITS: i32 = 52;
     const MAX: f64 = f64::MAX;
@@ -50,7 +50,7 @@ impl Format<8> for f64 {
     }
 }
 
-impl Format<4> for f32 {
+impl RoundableFloat<4> for f32 {
     type Work = f32;
     const MANTISSA_BITS: i32 = 23;
     const MAX: f32 = f32::MAX;
@@ -67,7 +67,7 @@ impl Format<4> for f32 {
 }
 
 /// The upper half of a `float32`.
-impl Format<2> for bf16 {
+impl RoundableFloat<2> for bf16 {
     type Work = f32;
     const MANTISSA_BITS: i32 = 23;
     const MAX: f32 = f32::from_bits(0x7f7f << 16);
@@ -87,7 +87,7 @@ impl Format<2> for bf16 {
 const BIAS: f32 = f32::from_bits((112 + 127) << 23);
 
 /// As a `float32`, where infinities and NaN are numbers from 65536 on: beyond the largest, so they stay.
-impl Format<2> for f16 {
+impl RoundableFloat<2> for f16 {
     type Work = f32;
     const MANTISSA_BITS: i32 = 23;
     const MAX: f32 = 65504.0;
@@ -108,7 +108,10 @@ impl Format<2> for f16 {
 }
 
 /// Rounds elements to multiples of 2^`exponent`, which `Work` has.
-pub(super) fn to_multiples<T: Format<SIZE>, const SIZE: usize>(exponent: i32, pass: Pass<'_>) {
+pub(super) fn to_multiples<T: RoundableFloat<SIZE>, const SIZE: usize>(
+    exponent: i32,
+    pass: RoundingPass<'_>,
+) {
     // Of the smallest steps, 1 / q is infinite, and of the largest ones, 2^m · q.
     let (down, up, whole) = if exponent > 0 {
         (-exponent, exponent, T::MANTISSA_BITS)

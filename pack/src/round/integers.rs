@@ -2,13 +2,13 @@
 
 use num_traits::{FromBytes, PrimInt, ToBytes, WrappingAdd};
 
-use super::loops::{Pass, each};
+use super::loops::{RoundingPass, each};
 
 /// Rounds elements to multiples of 2^`exponent`, at least 2, which the type has. Those that would leave the range stay.
 pub(super) fn to_multiples<T, const SIZE: usize>(
     exponent: i32,
     (least, greatest): (i128, i128),
-    pass: Pass<'_>,
+    pass: RoundingPass<'_>,
 ) where
     T: PrimInt + WrappingAdd + FromBytes<Bytes = [u8; SIZE]> + ToBytes<Bytes = [u8; SIZE]>,
 {

@@ -6,7 +6,7 @@ use pulp::{Arch, Simd, WithSimd};
 const BLOCK: usize = 8 << 10;
 
 /// Elements and where they go, rounded; both have the same length in bytes.
-pub(super) struct Pass<'a> {
+pub(super) struct RoundingPass<'a> {
     pub(super) elements: &'a [u8],
     pub(super) rounded: &'a mut [u8],
     /// The bytes of values, side by side: elements that are one of them stay, and no other element becomes one.
@@ -15,10 +15,10 @@ pub(super) struct Pass<'a> {
 
 /// Replaces each element by `round` of it, or not if it stays.
 pub(super) fn each<const SIZE: usize>(
-    pass: Pass<'_>,
+    pass: RoundingPass<'_>,
     round: impl Fn([u8; SIZE]) -> [u8; SIZE] + Copy,
 ) {
-    let Pass { elements, rounded, stay } = pass;
+    let RoundingPass { elements, rounded, stay } = pass;
     let from = elements.as_chunks().0.chunks(BLOCK / SIZE);
     let to = rounded.as_chunks_mut().0.chunks_mut(BLOCK / SIZE);
     for (from, to) in from.zip(to) {

@@ -3,11 +3,11 @@
 use num_traits::{FromBytes, PrimInt, ToBytes, WrappingAdd};
 use recast_kernels::FloatFormat;
 
-use super::loops::{Pass, each};
+use super::loops::{RoundingPass, each};
 
 /// Leaves `bits` bits of the mantissa, fewer than the format has. Numbers that would become infinite stay, as do NaN,
 /// infinities, and subnormal numbers, which have fewer bits. `T` are the bits of a number.
-pub(super) fn to_bits<T, const SIZE: usize>(format: FloatFormat, bits: u32, pass: Pass<'_>)
+pub(super) fn to_bits<T, const SIZE: usize>(format: FloatFormat, bits: u32, pass: RoundingPass<'_>)
 where
     T: PrimInt + WrappingAdd + FromBytes<Bytes = [u8; SIZE]> + ToBytes<Bytes = [u8; SIZE]>,
 {

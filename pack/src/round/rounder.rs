@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::floats::{self, power_of_two};
-use super::loops::Pass;
+use super::loops::RoundingPass;
 use super::{integers, mantissas};
 use crate::error::{Error, Result};
 use crate::options::PackOptions;
@@ -156,7 +156,7 @@ impl Rounder {
     }
 
     fn round_in_default_environment(&self, elements: &[u8], rounded: &mut [u8]) {
-        let pass = Pass { elements, rounded, stay: &self.stay };
+        let pass = RoundingPass { elements, rounded, stay: &self.stay };
         let step = match self.rounded {
             None => return pass.rounded.copy_from_slice(elements),
             Some(Rounded::MantissaBits(bits)) => return self.round_mantissas(bits, pass),
@@ -171,7 +171,7 @@ impl Rounder {
         }
     }
 
-    fn round_integers(&self, exponent: i32, pass: Pass<'_>) {
+    fn round_integers(&self, exponent: i32, pass: RoundingPass<'_>) {
         let Some(range) = integer_range(self.element_type) else { return };
         match (self.element_type.size(), self.element_type.is_signed()) {
             (1, true) => integers::to_multiples::<i8, 1>(exponent, range, pass),
@@ -185,7 +185,7 @@ impl Rounder {
         }
     }
 
-    fn round_mantissas(&self, bits: u32, pass: Pass<'_>) {
+    fn round_mantissas(&self, bits: u32, pass: RoundingPass<'_>) {
         let Format::Float(format) = self.element_type.format() else { return };
         match self.element_type.size() {
             2 => mantissas::to_bits::<u16, 2>(format, bits, pass),

@@ -7,7 +7,7 @@ use serde_json::Value;
 use zarr_recast::Chain;
 
 use super::missing::Markers;
-use super::number::{Number, Reader, encoded, magnitude, with_numbers};
+use super::number::{Number, NumberReader, encoded, magnitude, with_numbers};
 use crate::array::region::Region;
 use crate::array::source::Source;
 use crate::error::Result;
@@ -309,7 +309,7 @@ impl Charts {
     }
 
     fn add<'a, N: Number>(&self, region: &Region, pieces: &'a Pieces) -> Result<()> {
-        let reader = Reader::new(self.element_type)?;
+        let reader = NumberReader::new(self.element_type)?;
         let markers = self.markers.numbers(&reader)?;
         let mut place = region.origin.clone();
         let blocks = |bytes: &'a [u8], size: usize| bytes.chunks(AT_ONCE * size);
@@ -321,7 +321,7 @@ impl Charts {
         for (before, after) in blocks(&pieces.before, size).zip(blocks(&pieces.after, size)) {
             let codes = match &mut codes {
                 Some((code_type, codes)) => {
-                    Reader::new(*code_type)?.read::<f64>(codes.next().unwrap_or_default())?
+                    NumberReader::new(*code_type)?.read::<f64>(codes.next().unwrap_or_default())?
                 }
                 None => Vec::new(),
             };

@@ -5,7 +5,7 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-use super::lanes::{LANES, Values, padded, with_values};
+use super::lanes::{FewValues, LANES, padded, with_values};
 use super::number::Number;
 
 /// How many elements are of each kind, and the range of the others.
@@ -59,7 +59,7 @@ struct OfEach<'a, N, V, const OTHERS: bool> {
     markers: V,
 }
 
-impl<N: Number, V: Values<N>, const OTHERS: bool> OfEach<'_, N, V, OTHERS> {
+impl<N: Number, V: FewValues<N>, const OTHERS: bool> OfEach<'_, N, V, OTHERS> {
     /// Whether an element is NaN, a marker, an infinity that is none.
     #[inline(always)]
     fn kind(&self, x: N) -> [bool; 3] {
@@ -68,7 +68,7 @@ impl<N: Number, V: Values<N>, const OTHERS: bool> OfEach<'_, N, V, OTHERS> {
     }
 }
 
-impl<N: Number, V: Values<N>, const OTHERS: bool> WithSimd for OfEach<'_, N, V, OTHERS> {
+impl<N: Number, V: FewValues<N>, const OTHERS: bool> WithSimd for OfEach<'_, N, V, OTHERS> {
     type Output = Kinds<N>;
 
     #[inline(always)]

@@ -19,11 +19,11 @@ pub(crate) fn padded<N: Copy, const M: usize>(elements: &[N], one: N) -> [N; M] 
 }
 
 /// Values that elements are compared with. Arrays stay in registers.
-pub(crate) trait Values<N>: Copy {
+pub(crate) trait FewValues<N>: Copy {
     fn has(self, x: N) -> bool;
 }
 
-impl<N: Number, const M: usize> Values<N> for [N; M] {
+impl<N: Number, const M: usize> FewValues<N> for [N; M] {
     #[inline(always)]
     fn has(self, x: N) -> bool {
         let mut has = false;
@@ -34,7 +34,7 @@ impl<N: Number, const M: usize> Values<N> for [N; M] {
     }
 }
 
-impl<N: Number> Values<N> for &[N] {
+impl<N: Number> FewValues<N> for &[N] {
     #[inline(always)]
     fn has(self, x: N) -> bool {
         self.contains(&x)

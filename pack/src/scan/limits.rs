@@ -4,7 +4,7 @@ use anyhow::bail;
 use recast_kernels::Scalar;
 
 use super::missing::Markers;
-use super::number::{BLOCK, Number, Reader, is_less, with_numbers};
+use super::number::{BLOCK, Number, NumberReader, is_less, with_numbers};
 use crate::error::Result;
 
 /// The ends of the range to which values are clamped.
@@ -47,7 +47,7 @@ impl Limits {
     }
 
     fn apply_as<N: Number>(&self, elements: &mut [u8]) -> Result<ClampStats> {
-        let reader = Reader::new(self.least.element_type())?;
+        let reader = NumberReader::new(self.least.element_type())?;
         let ends = [self.least, self.greatest].map(Scalar::to_ne_bytes);
         let &[least, greatest] = reader.read(&ends.concat())?.as_slice() else {
             bail!("an element has no bytes");

@@ -5,7 +5,7 @@ use recast_kernels::{ElementType, Scalar};
 use serde_json::{Map, Value};
 use zarr_recast::JsonScalar;
 
-use super::number::{Number, Reader, is_less, order, rounded};
+use super::number::{Number, NumberReader, is_less, order, rounded};
 use crate::array::source::Source;
 use crate::error::Result;
 use crate::metadata::document::values;
@@ -168,7 +168,7 @@ impl Markers {
 
     /// Elements as numbers, without NaN, infinities and those that are markers.
     pub(crate) fn others(&self, element_type: ElementType, elements: &[u8]) -> Result<Vec<f64>> {
-        let reader = Reader::new(element_type)?;
+        let reader = NumberReader::new(element_type)?;
         let markers: Vec<f64> = self.numbers(&reader)?;
         let is_marker = |number: f64| {
             markers.get(markers.partition_point(|&marker| marker < number)) == Some(&number)
@@ -179,7 +179,7 @@ impl Markers {
     }
 
     /// The markers as numbers.
-    pub(crate) fn numbers<N: Number>(&self, reader: &Reader) -> Result<Vec<N>> {
+    pub(crate) fn numbers<N: Number>(&self, reader: &NumberReader) -> Result<Vec<N>> {
         let bytes: Vec<u8> = self.0.iter().flat_map(|marker| marker.to_ne_bytes()).collect();
         reader.read(&bytes)
     }

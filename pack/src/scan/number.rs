@@ -16,7 +16,7 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
     const NONE: Self;
 
     /// Appends the elements of a reader's type to `numbers`.
-    fn read(reader: &Reader, bytes: &[u8], numbers: &mut Vec<Self>) -> Result<()>;
+    fn read(reader: &NumberReader, bytes: &[u8], numbers: &mut Vec<Self>) -> Result<()>;
 
     /// The element of a type with this value, if the type has it.
     fn to_scalar(self, element_type: ElementType) -> Option<Scalar>;
@@ -53,12 +53,12 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
 pub(crate) const BLOCK: usize = 2048;
 
 /// Reads elements of a type as numbers.
-pub(crate) struct Reader {
+pub(crate) struct NumberReader {
     element_type: ElementType,
     to_float64: Plan,
 }
 
-impl Reader {
+impl NumberReader {
     pub(crate) fn new(element_type: ElementType) -> Result<Self> {
         let to_float64 = Cast::new(ElementType::Float64);
         let to_float64 = Plan::builder(element_type).cast(to_float64).build()?;
@@ -76,7 +76,7 @@ impl Reader {
         Ok(numbers)
     }
 
-    /// As [`Reader::read`], replacing the contents of `numbers`.
+    /// As [`NumberReader::read`], replacing the contents of `numbers`.
     pub(crate) fn read_into<N: Number>(&self, bytes: &[u8], numbers: &mut Vec<N>) -> Result<()> {
         numbers.clear();
         N::read(self, bytes, numbers)
@@ -106,7 +106,7 @@ impl Number for f64 {
     const EXTREMES: (Self, Self) = (Self::NEG_INFINITY, Self::INFINITY);
     const NONE: Self = Self::NAN;
 
-    fn read(reader: &Reader, bytes: &[u8], numbers: &mut Vec<Self>) -> Result<()> {
+    fn read(reader: &NumberReader, bytes: &[u8], numbers: &mut Vec<Self>) -> Result<()> {
         match reader.element_type {
             ElementType::Float32 => {
                 let (elements, _) = bytes.as_chunks();
@@ -164,7 +164,7 @@ impl Number for i128 {
     const EXTREMES: (Self, Self) = (Self::MIN, Self::MAX);
     const NONE: Self = Self::MIN;
 
-    fn read(reader: &Reader, bytes: &[u8], numbers: &mut Vec<Self>) -> Result<()> {
+    fn read(reader: &NumberReader, bytes: &[u8], numbers: &mut Vec<Self>) -> Result<()> {
         let (elements, _) = bytes.as_chunks();
         if reader.element_type.is_signed() {
             numbers.extend(elements.iter().map(|&bytes| Self::from(i64::from_ne_bytes(bytes))));

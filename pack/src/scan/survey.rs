@@ -13,7 +13,7 @@ use super::grid::Grids;
 use super::limits::{ClampStats, Limits};
 use super::missing::Markers;
 use super::nan_kinds::NanKinds;
-use super::number::{Reader, extent, is_less};
+use super::number::{NumberReader, extent, is_less};
 use crate::error::{Error, Result};
 use crate::options::{PackOptions, ValueRange, finite};
 
@@ -49,7 +49,7 @@ const EXCERPTS: u64 = 4 << 20;
 /// # Ok::<(), recast_pack::Error>(())
 /// ```
 #[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(into = "Document", try_from = "Document")]
+#[serde(into = "SurveyDocument", try_from = "SurveyDocument")]
 pub struct Survey {
     pub(crate) element_type: ElementType,
     /// The array's fill value.
@@ -237,7 +237,7 @@ impl Survey {
 
     /// The numbers of the sample, as the nearest f64.
     pub(crate) fn sample_numbers(&self) -> Result<Vec<f64>> {
-        Reader::new(self.element_type)?.read(&self.sample)
+        NumberReader::new(self.element_type)?.read(&self.sample)
     }
 
     /// The number of elements with special values.
@@ -345,7 +345,7 @@ pub(crate) fn union(
 /// The serde form of a survey: scalars as their bits, elements in base64.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct Document {
+struct SurveyDocument {
     data_type: String,
     big_endian: bool,
     fill_value: u64,
@@ -382,7 +382,7 @@ fn from_base64(text: &str, element_type: ElementType) -> Result<Vec<u8>> {
     Ok(elements)
 }
 
-impl From<Survey> for Document {
+impl From<Survey> for SurveyDocument {
     fn from(survey: Survey) -> Self {
         let excerpt = |(&key, elements): (&u64, &Vec<u8>)| (key, BASE64_STANDARD.encode(elements));
         let kinds = survey.nan_kinds.counts().iter().map(|(kind, count)| (kind.bits(), *count));
@@ -407,10 +407,10 @@ impl From<Survey> for Document {
     }
 }
 
-impl TryFrom<Document> for Survey {
+impl TryFrom<SurveyDocument> for Survey {
     type Error = Error;
 
-    fn try_from(document: Document) -> std::result::Result<Self, Error> {
+    fn try_from(document: SurveyDocument) -> std::result::Result<Self, Error> {
         if document.big_endian != cfg!(target_endian = "big") {
             return Err(
                 anyhow!("a survey that was made on a machine of the other byte order").into()

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::grid::Grids;
 use super::kinds::Kinds;
 use super::missing::Markers;
-use super::number::{BLOCK, Number, Reader, with_numbers};
+use super::number::{BLOCK, Number, NumberReader, with_numbers};
 use super::survey::{SAMPLE, Survey, greatest_key};
 use crate::array::source::{READ_SIZE, Source};
 use crate::error::{Error, Result};
@@ -89,7 +89,7 @@ impl Surveyor {
 
     fn survey_as<N: Number>(&self, elements: &[u8]) -> Result<Survey> {
         let prepared = Prepared::<N>::new(self)?;
-        let mut block = Block::new(&prepared);
+        let mut block = BlockSurvey::new(&prepared);
         for piece in elements.chunks(READ_SIZE) {
             block.add(piece)?;
         }
@@ -120,7 +120,7 @@ fn survey_as<N: Number>(source: &Source, markers: &Markers, workers: &Workers) -
     let prepared = Prepared::<N>::new(&surveyor)?;
     let work = |number| -> Result<Survey> {
         let region = source.region(number)?;
-        let mut block = Block::new(&prepared);
+        let mut block = BlockSurvey::new(&prepared);
         let is_stored = source.pieces(&region, |_, elements| block.add(elements))?;
         if !is_stored {
             block.add_fill(region.elements());
@@ -139,7 +139,7 @@ fn survey_as<N: Number>(source: &Source, markers: &Markers, workers: &Workers) -
 /// State that all blocks share.
 struct Prepared<'a, N> {
     surveyor: &'a Surveyor,
-    reader: Reader,
+    reader: NumberReader,
     /// The special values, which count in no range.
     reserved: Vec<N>,
     /// One of this many elements is in the sample.
@@ -155,7 +155,7 @@ struct Prepared<'a, N> {
 impl<'a, N: Number> Prepared<'a, N> {
     fn new(surveyor: &'a Surveyor) -> Result<Self> {
         let element_type = surveyor.nothing.element_type;
-        let reader = Reader::new(element_type)?;
+        let reader = NumberReader::new(element_type)?;
         let reserved = surveyor.nothing.reserved_values.numbers(&reader)?;
         let bytes = surveyor.elements.saturating_mul(element_type.size() as u64);
         let greatest_key = greatest_key(bytes);
@@ -182,7 +182,7 @@ fn key(elements: &[u8]) -> u64 {
 }
 
 /// The survey of a block in progress.
-struct Block<'a, N> {
+struct BlockSurvey<'a, N> {
     prepared: &'a Prepared<'a, N>,
     survey: Survey,
     kinds: Kinds<N>,
@@ -196,7 +196,7 @@ struct Block<'a, N> {
 /// The index of an infinity, and its name.
 type Infinite = (usize, &'static str);
 
-impl<'a, N: Number> Block<'a, N> {
+impl<'a, N: Number> BlockSurvey<'a, N> {
     fn new(prepared: &'a Prepared<'a, N>) -> Self {
         let grids = prepared.grids.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Self {

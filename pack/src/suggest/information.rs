@@ -19,7 +19,7 @@ const BATCH: usize = 4096;
 
 /// Counts of pairs of neighbours along one axis, by each of their bits, the highest first.
 #[derive(Clone, Debug, Default)]
-struct Pairs {
+struct NeighbourPairs {
     count: u64,
     bits: [PairsOfBit; BITS],
 }
@@ -27,7 +27,7 @@ struct Pairs {
 /// Pairs by a bit of the first code, and then by that of the second.
 type PairsOfBit = [[u64; 2]; 2];
 
-impl Pairs {
+impl NeighbourPairs {
     fn add(&mut self, first: &[u32], second: &[u32]) {
         let count = first.len() as u64;
         self.count += count;
@@ -138,8 +138,8 @@ impl Distances {
 /// The counts of pairs along all axes, of all pairs and of those whose codes differ; and how far neighbours are apart.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Neighbours {
-    all: Vec<Pairs>,
-    unequal: Vec<Pairs>,
+    all: Vec<NeighbourPairs>,
+    unequal: Vec<NeighbourPairs>,
     distances: Distances,
 }
 
@@ -204,7 +204,7 @@ impl Neighbours {
     /// The information along the axis that has most of it, of either count.
     fn best(
         &self,
-        axes: &[Pairs],
+        axes: &[NeighbourPairs],
         range: (f64, f64),
         rounding: f64,
     ) -> Result<Information, String> {
@@ -234,8 +234,8 @@ impl Neighbours {
 }
 
 /// The pairs of codes that are a stride apart, in rows of some extent.
-fn along(codes: &[u32], stride: usize, extent: usize, only_unequal: bool) -> Pairs {
-    let mut counts = Pairs::default();
+fn along(codes: &[u32], stride: usize, extent: usize, only_unequal: bool) -> NeighbourPairs {
+    let mut counts = NeighbourPairs::default();
     // Without codes, the stride may be 0.
     if codes.is_empty() || extent < 2 {
         return counts;

@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::json;
 use crate::runtime::Workers;
 use crate::scan::lattice::Lattice;
-use crate::scan::number::{Reader, extent, magnitude};
+use crate::scan::number::{NumberReader, extent, magnitude};
 use crate::scan::survey::Survey;
 
 /// A value is on a grid if it is off by no more than its rounding, or by this part of a step.
@@ -110,7 +110,7 @@ pub(crate) fn look(
 ) -> Result<(Known, std::result::Result<Information, String>)> {
     let (least, greatest) =
         survey.range().map_or((0.0, 0.0), |(least, greatest)| (least.to_f64(), greatest.to_f64()));
-    let reader = Reader::new(survey.element_type)?;
+    let reader = NumberReader::new(survey.element_type)?;
     let mut typical = survey.sample_numbers()?;
     typical.sort_by(f64::total_cmp);
     let inner = without_tails(&typical)

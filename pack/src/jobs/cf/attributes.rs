@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::metadata::document::values;
 use crate::metadata::element_types::with_sign;
 use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE, marker};
-use crate::scan::number::{Reader, integer_range};
+use crate::scan::number::{NumberReader, integer_range};
 use crate::text::count;
 
 pub(crate) const SCALE_FACTOR: &str = "scale_factor";
@@ -222,7 +222,7 @@ impl Arithmetic {
 
     /// Decodes codes to float64 as xarray does, which compares them as floats with those of missing values.
     pub(super) fn decode_masked(&self, codes: &[u8]) -> Result<Vec<f64>> {
-        let reader = Reader::new(self.to_float.source())?;
+        let reader = NumberReader::new(self.to_float.source())?;
         let missing: Vec<f64> = reader.read(&self.missing.concat())?;
         let mut values = reader.read(codes)?;
         for value in &mut values {

@@ -111,7 +111,7 @@ pub struct FromCfReport {
 }
 
 /// The new form of an array.
-struct Conversion {
+struct NewCodecs {
     rule: Attributes,
     xarray_type: ElementType,
     codes: Codes,
@@ -121,12 +121,12 @@ struct Conversion {
 
 /// The results from the data.
 #[derive(Clone, Copy, Default)]
-struct Found {
+struct Checked {
     differences: Differences,
     missing: u64,
 }
 
-impl Found {
+impl Checked {
     fn merge(self, other: Self) -> Self {
         Self {
             differences: self.differences.merge(other.differences),
@@ -165,7 +165,7 @@ impl Job for FromCfJob {
         let check = |region: &Region, [codes, found]: [Vec<u8>; 2]| {
             conversion.check(region, &codes, &found)
         };
-        let found = pairs.merge_elements("verify", &workers, check, Found::merge)?;
+        let found = pairs.merge_elements("verify", &workers, check, Checked::merge)?;
         let max_error = found.differences.max;
         let charts =
             self.pack.charts.then(|| conversion.charts(&source, &result, max_error, &workers));
@@ -190,14 +190,14 @@ impl DryRun for FromCfJob {
             let codes = source.read_or_fill(&region)?;
             conversion.check(&region, &codes, &chain.decode(&codes)?)
         };
-        let found = workers.merge("verify", source.chunks(), check, Found::merge)?;
+        let found = workers.merge("verify", source.chunks(), check, Checked::merge)?;
         Ok(self.report(&source, conversion, found))
     }
 }
 
 impl FromCfJob {
     /// Opens the array, and finds its new codecs.
-    fn convert(&self, runtime: &Runtime) -> Result<(Source, Workers, Conversion)> {
+    fn convert(&self, runtime: &Runtime) -> Result<(Source, Workers, NewCodecs)> {
         let PackJob { input, options, scale_from, .. } = &self.pack;
         if !scale_from.is_empty() {
             return usage(
@@ -214,8 +214,8 @@ impl FromCfJob {
     }
 
     /// The report of a dry run.
-    fn report(&self, source: &Source, conversion: Conversion, found: Found) -> FromCfReport {
-        let Conversion { rule, xarray_type, codes, decoding, rewritten } = conversion;
+    fn report(&self, source: &Source, conversion: NewCodecs, found: Checked) -> FromCfReport {
+        let NewCodecs { rule, xarray_type, codes, decoding, rewritten } = conversion;
         let Decoding { arithmetic, inversion, fill_value, not_encoded } = decoding;
         FromCfReport {
             input: as_shown(&self.pack.input),
@@ -247,7 +247,7 @@ impl FromCfJob {
     }
 }
 
-fn convert(source: &Source, job: &PackJob, workers: &Workers) -> Result<Conversion> {
+fn convert(source: &Source, job: &PackJob, workers: &Workers) -> Result<NewCodecs> {
     let stored = source.element_type();
     let mut rewritten = RewrittenMetadata::new(source)?;
     let given = rewritten.document().get("attributes").and_then(Value::as_object);
@@ -280,7 +280,7 @@ fn convert(source: &Source, job: &PackJob, workers: &Workers) -> Result<Conversi
     let decoded = decoding.arithmetic.decoded_type();
     rewritten.set_values(decoded, decoding.fill_value);
     rewritten.prepend(&decoding.inversion.codecs, decoded, job.options.shard_codecs);
-    Ok(Conversion { rule, xarray_type, codes, decoding, rewritten })
+    Ok(NewCodecs { rule, xarray_type, codes, decoding, rewritten })
 }
 
 /// The least and greatest code in the data.
@@ -295,9 +295,9 @@ fn range(source: &Source, rule: &Attributes, workers: &Workers) -> Result<Option
     Ok(range.and_then(|(least, greatest)| integer(least).zip(integer(greatest))))
 }
 
-impl Conversion {
+impl NewCodecs {
     /// Compares what the codecs make of a chunk's codes with CF's arithmetic.
-    fn check(&self, region: &Region, codes: &[u8], found: &[u8]) -> Result<Found> {
+    fn check(&self, region: &Region, codes: &[u8], found: &[u8]) -> Result<Checked> {
         let Self { rule, decoding: Decoding { arithmetic, .. }, .. } = self;
         let decoded = arithmetic.decoded_type();
         let nan = Scalar::nan(decoded).context("a type without NaN")?.to_ne_bytes();
@@ -316,7 +316,7 @@ impl Conversion {
         }
         let missing = expected.chunks_exact(decoded.size()).filter(|value| *value == nan);
         let missing = if rule.missing.is_empty() { 0 } else { missing.count() as u64 };
-        Ok(Found { differences, missing })
+        Ok(Checked { differences, missing })
     }
 
     /// Goes through the array once more for the plots: values, codes, and the differences between the codecs and CF.

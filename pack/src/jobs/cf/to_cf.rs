@@ -26,7 +26,7 @@ use crate::metadata::document::PROVENANCE;
 use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE};
 use crate::runtime::{Runtime, Workers};
 use crate::scan::missing::Markers;
-use crate::scan::number::{Reader, decoded, encoded, integer_range, neighbours};
+use crate::scan::number::{NumberReader, decoded, encoded, integer_range, neighbours};
 use crate::store::destination::Destination;
 use crate::store::links::OutsideLinks;
 use crate::store::staging::Staged;
@@ -42,7 +42,7 @@ const STEPS: i64 = 8;
 pub(crate) struct NotForCf(pub(crate) String);
 
 /// CF attributes for a chain.
-struct Conversion {
+struct NewAttributes {
     attributes: Map<String, Value>,
     code_type: ElementType,
     differences: Differences,
@@ -148,7 +148,7 @@ impl Job for ToCfJob {
 }
 
 /// Finds the attributes with which CF's arithmetic gives the values that the chain gives.
-fn convert(source: &Source, chain: &Chain) -> Result<Conversion> {
+fn convert(source: &Source, chain: &Chain) -> Result<NewAttributes> {
     let (decoded, code_type) = (chain.decoded_type(), chain.encoded_type());
     if source.codecs().value_codecs().is_empty() {
         bail!("no cast_value or scale_offset among the codecs; recast pack puts them there");
@@ -188,7 +188,7 @@ fn convert(source: &Source, chain: &Chain) -> Result<Conversion> {
     let Some((differences, (rule, found))) = best else {
         return not_for_cf("no finite scale_factor is the inverse of the scale".to_owned());
     };
-    let reader = Reader::new(decoded)?;
+    let reader = NumberReader::new(decoded)?;
     let mut pairs = reader.read(&values)?.into_iter().zip(reader.read(&found)?);
     if differences.not_finite > 0 || pairs.any(|(value, found)| line.is_far(value, found)) {
         return not_for_cf(format!(
@@ -196,7 +196,7 @@ fn convert(source: &Source, chain: &Chain) -> Result<Conversion> {
             differences.describe(&codes.what)
         ));
     }
-    Ok(Conversion {
+    Ok(NewAttributes {
         attributes: written(source, &rule, given.as_ref())?,
         code_type: match &given {
             Some(given) if given.contains_key(attributes::UNSIGNED) => stored,
@@ -371,7 +371,7 @@ fn check(source: &Source, written: &Path, line: &Line, workers: &Workers) -> Res
     let result = Source::written(written, FillCheck::Create)?;
     let rule = Attributes::read(result.array().attributes(), result.element_type())?;
     let arithmetic = Arithmetic::new(&rule, ElementType::Float64)?;
-    let reader = Reader::new(source.element_type())?;
+    let reader = NumberReader::new(source.element_type())?;
     let markers: Vec<f64> = Markers::of(source).numbers(&reader)?;
     let fill = source.fill_value().to_f64();
     let work = |region: &Region, [values, codes]: [Vec<u8>; 2]| -> Result<u64> {

@@ -102,10 +102,7 @@ impl GroupJob {
         let outcomes = each_array(&nodes, directory, runtime, |node| {
             let treatment = treatments.remove(&*node.path);
             Ok(match treatment.context("an array without a treatment")? {
-                Treatment::Pack(_) => match sets.pack(&node.path, runtime)? {
-                    Ok(report) => Outcome::Done { report: Box::new(report) },
-                    Err(reason) => Outcome::Failed { reason },
-                },
+                Treatment::Pack(_) => sets.pack(&node.path, runtime)?,
                 Treatment::Copy(reason) => {
                     let caveat = node.caveat().map(|caveat| format!("; {caveat}"));
                     let reason = format!("{reason}{}", caveat.unwrap_or_default());

@@ -12,6 +12,7 @@ use crate::error::{Interrupted, Result, is_of_array};
 use crate::jobs::cf::{FromCfJob, FromCfReport};
 use crate::jobs::pack::{PackJob, PackReport, Request, pack_together};
 use crate::jobs::runner::{DryRun, run_inside};
+use crate::jobs::tree::Outcome;
 use crate::metadata::tree::Node;
 use crate::options::{PackOptions, ShardCodecs};
 use crate::runtime::Runtime;
@@ -38,11 +39,8 @@ pub(super) struct Sets<'a> {
     of_one_scale: BTreeMap<&'a str, Rc<[&'a str]>>,
     jobs: BTreeMap<&'a str, PackJob>,
     /// What came of arrays that were packed together with another one.
-    done: BTreeMap<&'a str, Outcome>,
+    done: BTreeMap<&'a str, Outcome<ArrayReport>>,
 }
-
-/// The report of an array, or why it could not be packed.
-type Outcome = std::result::Result<ArrayReport, String>;
 
 impl<'a> Sets<'a> {
     pub(super) fn new(group: &'a GroupJob, directory: Option<&'a Path>) -> Self {
@@ -86,16 +84,20 @@ impl<'a> Sets<'a> {
     ///
     /// # Errors
     /// If the group job does not keep going, also what the array fails with.
-    pub(super) fn pack(&mut self, array: &str, runtime: &Runtime) -> Result<Outcome> {
+    pub(super) fn pack(&mut self, array: &str, runtime: &Runtime) -> Result<Outcome<ArrayReport>> {
         if let Some(done) = self.done.remove(array) {
             return Ok(done);
         }
         let set = self.set_of(array)?;
-        let outcomes: Vec<Outcome> = match self.pack_set(&set, runtime) {
-            Ok(reports) => reports.into_iter().map(Ok).collect(),
+        let outcomes: Vec<Outcome<ArrayReport>> = match self.pack_set(&set, runtime) {
+            Ok(reports) => {
+                let done = |report| Outcome::Done { report: Box::new(report) };
+                reports.into_iter().map(done).collect()
+            }
             Err(failure) if failure.is::<Interrupted>() => return Err(failure),
             Err(failure) if self.group.keep_going && is_of_array(&failure) => {
-                set.iter().map(|_| Err(format!("{failure:#}"))).collect()
+                let failed = || Outcome::Failed { reason: format!("{failure:#}") };
+                set.iter().map(|_| failed()).collect()
             }
             // An error that is not about the arrays would come back with the next one.
             Err(failure) => {

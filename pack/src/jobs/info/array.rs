@@ -13,7 +13,7 @@ use crate::check::recorded::RecordedBound;
 use crate::choose::room::storable;
 use crate::error::Error;
 use crate::json;
-use crate::metadata::bound_codecs::Values;
+use crate::metadata::bound_codecs::ValueStep;
 use crate::metadata::byte_codecs::DELTA;
 use crate::metadata::codecs::configured;
 use crate::metadata::document::{GRID, PROVENANCE};
@@ -112,14 +112,14 @@ impl ArrayInfo {
                 depth: step.depth,
                 name: step.name.clone(),
                 configuration: step.configuration.clone(),
-                data_type: values.map(|values: &Values| values.element_type.name().to_owned()),
+                data_type: values.map(|values: &ValueStep| values.element_type.name().to_owned()),
                 fill_value: values.and_then(|values| values.fill_value),
             }
         });
         let keeps_room = source.codecs().codecs.iter().all(|one| one.name != DELTA);
         let mut warnings = source.codecs().warnings.clone();
         let mut element_type = source.element_type();
-        for Values { codec, element_type: next, .. } in source.codecs().values() {
+        for ValueStep { codec, element_type: next, .. } in source.codecs().values() {
             warnings.extend(keeps_room.then(|| repeated(codec, element_type)).flatten());
             element_type = *next;
         }
@@ -215,7 +215,7 @@ fn precision(chain: &Chain, source: &Source) -> Option<Scalar> {
     }
     let mut element_type = source.element_type();
     let mut precision = 1.0;
-    for Values { codec, element_type: next, .. } in source.codecs().values() {
+    for ValueStep { codec, element_type: next, .. } in source.codecs().values() {
         if let Some(scale) = configured(codec, "scale") {
             let scale = JsonScalar::from_json(&scale).ok()?;
             // For integer values, numcodecs computes with a float64.

@@ -15,7 +15,7 @@ use crate::check::nodes::{self, Same};
 use crate::error::{Result, unwritten};
 use crate::jobs::tree::{ArrayOutcome, GroupReport, Outcome, Output, arrays_of, each_array};
 use crate::metadata::document::text;
-use crate::metadata::tree::{self, Format, Node};
+use crate::metadata::tree::{self, Node, NodeFormat};
 use crate::runtime::{Runtime, Workers};
 use crate::store::destination::Destination;
 use crate::store::location::Location;
@@ -46,8 +46,8 @@ fn plan(node: &Node, runtime: &Runtime) -> Result<Outcome<Source>> {
 /// What to say of an array that stays as it is, except for metadata of Zarr v3, with which `read` is read.
 fn kept(node: &Node, read: &Node, reason: &str, place: &str, runtime: &Runtime) -> Result<String> {
     let metadata = match node.format {
-        Format::V3 | Format::Implicit | Format::Inexpressible(_) => "",
-        Format::Older => match nodes::compare(node, read, runtime)? {
+        NodeFormat::V3 | NodeFormat::Implicit | NodeFormat::Inexpressible(_) => "",
+        NodeFormat::Older => match nodes::compare(node, read, runtime)? {
             Same::Values => "; new metadata, the same values",
             Same::StoredBytes => "; new metadata over the same bytes, not decoded",
         },
@@ -150,9 +150,9 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupRepor
         })
     };
     let mut documents = tree::group_documents(nodes, |node| Ok(document(node)?.into()))?;
-    documents.retain(|(node, _)| !matches!(node.format, Format::V3) || node.is_consolidated);
+    documents.retain(|(node, _)| !matches!(node.format, NodeFormat::V3) || node.is_consolidated);
     for node in arrays_of(nodes) {
-        if matches!(node.format, Format::Older) || migrations.contains_key(&*node.path) {
+        if matches!(node.format, NodeFormat::Older) || migrations.contains_key(&*node.path) {
             documents.push((node, document(node)?));
         }
     }
@@ -167,7 +167,7 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupRepor
     let kept = in_place::replace(&folders).with_context(shown)?;
     // What a killed run has not yet removed: readers of the group may have needed it until now.
     let mut is_finished = false;
-    for node in nodes.iter().filter(|node| matches!(node.format, Format::V3)) {
+    for node in nodes.iter().filter(|node| matches!(node.format, NodeFormat::V3)) {
         let kept = in_place::finish(&node.path.inside(&root)?).with_context(shown)?;
         is_finished |= !kept.is_empty();
     }

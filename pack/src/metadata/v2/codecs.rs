@@ -10,7 +10,7 @@ use crate::metadata::codecs::{bytes_codec, codec};
 
 /// The kinds of codecs of Zarr v3, in the order in which they come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum CodecStage {
     ArrayToArray,
     /// In place of `bytes`.
     ArrayToBytes,
@@ -40,7 +40,7 @@ pub(super) fn codecs(
     mut order: Option<ByteOrder>,
 ) -> Result<Vec<Value>> {
     let mut codecs = Vec::new();
-    let mut last = Kind::ArrayToArray;
+    let mut last = CodecStage::ArrayToArray;
     let mut has_order = data_type.has_order();
     let bytes = |has_order: bool, order: Option<ByteOrder>| {
         bytes_codec(has_order.then_some(order.unwrap_or(ByteOrder::Little)))
@@ -50,16 +50,16 @@ pub(super) fn codecs(
         let mut configuration = step.as_object().cloned().unwrap_or_default();
         configuration.remove("id");
         let kind = kind(id)?;
-        if kind < last || (kind, last) == (Kind::ArrayToBytes, Kind::ArrayToBytes) {
+        if kind < last || (kind, last) == (CodecStage::ArrayToBytes, CodecStage::ArrayToBytes) {
             bail!("Zarr v3 has no counterpart of {id} behind a codec that stores bytes");
         }
-        if kind == Kind::BytesToBytes && last == Kind::ArrayToArray {
+        if kind == CodecStage::BytesToBytes && last == CodecStage::ArrayToArray {
             codecs.push(bytes(has_order, order));
         }
         if has_order {
             check_order(id, &configuration, order)?;
         }
-        if kind == Kind::ArrayToArray
+        if kind == CodecStage::ArrayToArray
             && let Some(stored) = stored(id, &configuration, data_type, has_order)?
         {
             (has_order, order) = stored;
@@ -67,7 +67,7 @@ pub(super) fn codecs(
         last = kind;
         codecs.push(counterpart(id, configuration, data_type)?);
     }
-    if last == Kind::ArrayToArray {
+    if last == CodecStage::ArrayToArray {
         codecs.push(bytes(has_order, order));
     }
     Ok(codecs)
@@ -77,14 +77,16 @@ fn id(step: &Value) -> Option<&str> {
     step.get("id")?.as_str()
 }
 
-fn kind(id: &str) -> Result<Kind> {
+fn kind(id: &str) -> Result<CodecStage> {
     Ok(match id {
         "astype" | "bitround" | "delta" | "fixedscaleoffset" | "packbits" | "quantize" => {
-            Kind::ArrayToArray
+            CodecStage::ArrayToArray
         }
-        "pcodec" | "vlen-bytes" | "vlen-utf8" | "zfpy" => Kind::ArrayToBytes,
+        "pcodec" | "vlen-bytes" | "vlen-utf8" | "zfpy" => CodecStage::ArrayToBytes,
         "adler32" | "blosc" | "bz2" | "crc32" | "crc32c" | "fletcher32" | "gzip"
-        | "jenkins_lookup3" | "lz4" | "lzma" | "shuffle" | "zlib" | "zstd" => Kind::BytesToBytes,
+        | "jenkins_lookup3" | "lz4" | "lzma" | "shuffle" | "zlib" | "zstd" => {
+            CodecStage::BytesToBytes
+        }
         other => bail!("Zarr v3 has no counterpart of the codec {other}"),
     })
 }
