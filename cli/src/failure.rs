@@ -89,7 +89,7 @@ fn status(error: &anyhow::Error) -> u8 {
         Some(ErrorKind::Options) => USAGE,
         Some(ErrorKind::Interrupted) => INTERRUPTED,
         None if error.is::<UsageError>() => USAGE,
-        Some(ErrorKind::Failed) | None => FAILED,
+        Some(ErrorKind::NotFound | ErrorKind::Exists | ErrorKind::Failed) | None => FAILED,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
 
 use anyhow::anyhow;
 
@@ -23,6 +24,10 @@ pub enum ErrorKind {
     Options,
     /// [`crate::Runtime::interrupt`] was set.
     Interrupted,
+    /// There is no array, group or file at a place that is read.
+    NotFound,
+    /// There is something at the place of the output.
+    Exists,
     /// Everything else: the array, the place, the bound.
     Failed,
 }
@@ -40,6 +45,10 @@ impl Error {
             ErrorKind::Options
         } else if self.0.is::<Interrupted>() {
             ErrorKind::Interrupted
+        } else if self.0.is::<NotFound>() {
+            ErrorKind::NotFound
+        } else if self.0.is::<Exists>() {
+            ErrorKind::Exists
         } else {
             ErrorKind::Failed
         }
@@ -62,10 +71,21 @@ pub(crate) fn usage<T>(text: impl Into<String>) -> Result<T> {
     Err(OptionsError(text.into()).into())
 }
 
-/// Whether an error is about the array at hand, so that others may be worked on: not the options', nor an interruption.
+/// Whether an error is about the array at hand, so that others may be worked on: not the options', nor an interruption, nor a
+/// full disk.
 pub(crate) fn is_of_array(error: &anyhow::Error) -> bool {
-    !error.is::<Interrupted>() && !error.is::<OptionsError>()
+    !error.is::<Interrupted>() && !error.is::<OptionsError>() && !is_disk_full(error)
 }
+
+/// There is no array, group or file at a place that is read.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct NotFound(pub(crate) String);
+
+/// There is something at the place of the output.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Exists(pub(crate) &'static str);
 
 /// The caller asked the job to stop.
 #[derive(Debug, thiserror::Error)]
@@ -77,8 +97,7 @@ pub(crate) fn unwritten(error: anyhow::Error, what: &dyn fmt::Display) -> anyhow
     use io::ErrorKind::{
         AlreadyExists, FileTooLarge, IsADirectory, NotADirectory, QuotaExceeded, StorageFull,
     };
-    let kinds = error.chain().filter_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
-    let mut hints = kinds.filter_map(|kind| match kind {
+    let hint = kinds(&error).find_map(|kind| match kind {
         FileTooLarge => Some(
             " (make room, or name an OUTPUT elsewhere; ulimit -f shows the limit on the size of files)",
         ),
@@ -88,8 +107,32 @@ pub(crate) fn unwritten(error: anyhow::Error, what: &dyn fmt::Display) -> anyhow
         ),
         _ => None,
     });
-    let hint = hints.next().unwrap_or_default();
+    let hint = hint.unwrap_or_default();
     error.context(format!("writing {what}{hint}"))
+}
+
+/// Whether nothing more can be written where the output is.
+pub(crate) fn is_disk_full(error: &anyhow::Error) -> bool {
+    use io::ErrorKind::{FileTooLarge, QuotaExceeded, StorageFull};
+    kinds(error).any(|kind| matches!(kind, FileTooLarge | QuotaExceeded | StorageFull))
+}
+
+/// The array or group that could not be written to the end.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Unwritten(String);
+
+/// Names the array or group that was being written when the disk became full; the innermost only.
+pub(crate) fn unless_room(error: anyhow::Error, output: &Path) -> anyhow::Error {
+    if !is_disk_full(&error) || error.is::<Unwritten>() {
+        return error;
+    }
+    error.context(Unwritten(output.display().to_string()))
+}
+
+/// What the system's errors in a chain of causes are.
+fn kinds(error: &anyhow::Error) -> impl Iterator<Item = io::ErrorKind> {
+    error.chain().filter_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()))
 }
 
 /// Whether the process has as many files open as it may.

@@ -5,8 +5,8 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{IntoPyDict, PyTuple, PyType};
 use recast_kernels::in_default_environment;
-use recast_pack::PackOptions;
 use recast_pack::text::shown;
+use recast_pack::{ErrorKind, PackOptions};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
@@ -53,15 +53,25 @@ pub(crate) fn run_error(py: Python<'_>, error: &RunError, shape: &[usize]) -> Py
 
 /// The exception for an error of `recast-pack`.
 pub(crate) fn pack_error(py: Python<'_>, error: &recast_pack::Error) -> PyErr {
-    in_pythons_words(py, &shown(&format!("{error:#}")))
+    let class = match error.kind() {
+        ErrorKind::NotFound => "NotFoundError",
+        ErrorKind::Exists => "ExistsError",
+        ErrorKind::Options | ErrorKind::Interrupted | ErrorKind::Failed => "ValueError",
+    };
+    exception(py, &shown(&format!("{error:#}")), class)
 }
 
-/// An exception whose text has Python's parameters instead of flags.
+/// A `ValueError` whose text has Python's parameters instead of flags.
 pub(crate) fn in_pythons_words(py: Python<'_>, text: &str) -> PyErr {
+    exception(py, text, "ValueError")
+}
+
+/// An exception of a class of `zarr_recast._errors` whose text has Python's parameters instead of flags.
+fn exception(py: Python<'_>, text: &str, class: &str) -> PyErr {
     static FUNCTION: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let exception = FUNCTION
         .import(py, "zarr_recast._errors", "pack_error")
-        .and_then(|function| function.call1((text,)));
+        .and_then(|function| function.call1((text, class)));
     exception.map_or_else(|failed| failed, PyErr::from_value)
 }
 

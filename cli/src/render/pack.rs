@@ -127,6 +127,9 @@ fn rows_of_counts(report: &PackReport, table: &mut Table) {
         table
             .detail(format!("fill {}", report.fill_value), format!("{}{code}", count(counts.fill)));
     }
+    if let Some(hint) = report.hint {
+        table.row("hint", hint);
+    }
     for Suspect { value, count: number } in &report.suspects {
         let value = scalar_text(Some(*value));
         table.row(

@@ -145,7 +145,8 @@ fn a_disk_that_is_full_leaves_nothing() {
         }
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{error}");
-        assert!(error.starts_with("recast: writing ") && error.lines().count() == 1, "{error}");
+        let written = format!("recast: {}: writing ", fixture.output().display());
+        assert!(error.starts_with(&written) && error.lines().count() == 1, "{error}");
         assert!(error.contains("make room, or name an OUTPUT elsewhere"), "{error}");
         assert_eq!(fixture.names(), ["in.zarr"]);
         limit += 1;

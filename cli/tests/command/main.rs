@@ -14,6 +14,7 @@ mod hostile;
 mod interrupt;
 mod messages;
 mod pack;
+mod places;
 mod raw;
 mod read;
 mod report;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use recast_kernels::in_default_environment;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, unless_room};
 use crate::runtime::Runtime;
 use crate::store::destination::Destination;
 use crate::store::links::OutsideLinks;
@@ -150,7 +150,8 @@ fn pending<J: Job + ?Sized>(
     destination: Destination,
     runtime: &Runtime,
 ) -> Result<Pending<J::Report>> {
-    let (mut report, staged) = job.write(&destination, runtime)?;
+    let written = job.write(&destination, runtime);
+    let (mut report, staged) = written.map_err(|error| unless_room(error, job.places().1))?;
     report.as_mut().clone_from(destination.outside_links());
     Ok(Pending { report, destination, staged })
 }

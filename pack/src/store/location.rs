@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -18,13 +18,14 @@ use super::mount::mounted;
 use super::names::{
     ATTRS, META, SafePath, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, is_content,
 };
+use super::nearest::{file_above, no_directory, not_found};
 use super::parse::{Document, parse};
 #[cfg(feature = "object-store")]
 use super::remote::Remote;
 #[cfg(not(feature = "object-store"))]
 use super::schemes::Scheme;
 use super::zip::Zip;
-use crate::error::{Error, Result};
+use crate::error::{Error, Exists, Result};
 
 /// The kind of node at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +61,8 @@ enum Sizes {
 }
 
 /// The error for an output that exists, without `--overwrite`.
-pub(crate) const EXISTS: &str = "exists; --overwrite replaces it, if it is an array or a group";
+pub(crate) const EXISTS: Exists =
+    Exists("exists; --overwrite replaces it, if it is an array or a group");
 
 /// For an output in a group whose consolidated metadata would become outdated.
 pub(crate) const OUTSIDE: &str = "write that group as a whole, or to a place outside it";
@@ -70,16 +72,16 @@ impl Kind {
     /// path.
     pub(crate) fn refuse_replacing(self, written: Self) -> Result<()> {
         match self {
-            Self::Other => {
-                bail!("exists and is not an array or a group; --overwrite replaces these only")
-            }
-            Self::Group if written == Self::Array => bail!(
+            Self::Other => bail!(Exists(
+                "exists and is not an array or a group; --overwrite replaces these only"
+            )),
+            Self::Group if written == Self::Array => bail!(Exists(
                 "is a group, and an array would replace everything in it; name a place in it, or \
                  remove it first"
-            ),
-            Self::Array if written == Self::Group => bail!(
+            )),
+            Self::Array if written == Self::Group => bail!(Exists(
                 "is an array, and a group would replace it; name another place, or remove it first"
-            ),
+            )),
             Self::Array | Self::Group => Ok(()),
         }
     }
@@ -116,10 +118,13 @@ impl Location {
             return Self::zip(path, &archive, &inside);
         }
         match fs::metadata(path) {
-            Err(error) => Err(error.into()),
-            Ok(metadata) if !metadata.is_dir() => {
-                bail!("not a directory; an array is a directory with zarr.json or .zarray");
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(not_found(path).into()),
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                let file = file_above(path);
+                Err(anyhow!(no_directory(file)).context(file.display().to_string()))
             }
+            Err(error) => Err(error.into()),
+            Ok(metadata) if !metadata.is_dir() => bail!(no_directory(path)),
             Ok(_) if path.to_str().is_none() => bail!("{}", not_utf8(path)),
             Ok(_) => {
                 let storage = Arc::new(Local::new(path));

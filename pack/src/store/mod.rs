@@ -10,6 +10,7 @@ pub(crate) mod local;
 pub(crate) mod location;
 pub(crate) mod mount;
 pub(crate) mod names;
+pub(crate) mod nearest;
 pub(crate) mod parse;
 #[cfg(feature = "object-store")]
 mod remote;

@@ -9,7 +9,7 @@ use tempfile::NamedTempFile;
 
 use super::location::folder_of;
 use super::staging::{clear, temporary_file};
-use crate::error::{Error, Result};
+use crate::error::{Error, Exists, Result};
 
 /// A file that appears at its place whole, or not at all. Until then, what is there stays.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ fn file_place(path: &Path, overwrite: bool) -> Result<PathBuf> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(path.to_owned()),
         Err(error) => return Err(error.into()),
-        Ok(_) if !overwrite => bail!("exists; --overwrite replaces it"),
+        Ok(_) if !overwrite => bail!(Exists("exists; --overwrite replaces it")),
         Ok(_) => {}
     }
     let place = path.canonicalize().context("a link that leads nowhere; remove it first")?;

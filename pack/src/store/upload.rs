@@ -15,7 +15,7 @@ use super::location::{
 use super::mount::{Visibility, mounted};
 use super::names::{DOCUMENTS, UNFINISHED, ZARR_JSON};
 use super::schemes::{Scheme, WRITABLE};
-use crate::error::Result;
+use crate::error::{Exists, Result};
 use crate::runtime::{Runtime, Workers};
 
 /// A checked place at a URL for an array or a group.
@@ -69,7 +69,7 @@ impl Upload {
             return Ok(false);
         }
         if self.visibility == Visibility::Forever {
-            bail!("exists, and this store can remove nothing; name another OUTPUT");
+            bail!(Exists("exists, and this store can remove nothing; name another OUTPUT"));
         }
         match (keys.iter().any(|key| key == UNFINISHED), self.overwrite) {
             (true, true) => {}

@@ -27,7 +27,7 @@ from ._core import (
     scale_offset_encode,
     scale_offset_encode_into,
 )
-from ._errors import CastError
+from ._errors import CastError, ExistsError, NotFoundError
 
 if TYPE_CHECKING:
     from ._cf import CfCodecs, codecs_from_cf, from_cf
@@ -51,8 +51,10 @@ __all__ = [
     "CfCodecs",
     "Chain",
     "CompareReport",
+    "ExistsError",
     "FromCfReport",
     "GroupReport",
+    "NotFoundError",
     "PackReport",
     "Rung",
     "Suggestion",

@@ -53,21 +53,40 @@ def _restore(message: str, details: dict[str, Any]) -> CastError:
     return CastError(message, **details)
 
 
-_FLAG = re.compile(r"--([a-z][a-z0-9-]*)")
+# A flag, and a number behind it.
+_FLAG = re.compile(r"--([a-z][a-z0-9-]*)(?: (-?\d+(?:\.\d+)?(?:e-?\d+)?)\b)?")
 # Flags whose names differ from Python's parameters.
 _PARAMETERS = {"nan-to": "nan", "no-nan": "nan=None", "no-grid": "grid=False"}
 
 
 def with_parameters(text: str) -> str:
     """A text of recast-pack, with Python's parameters instead of flags."""
-    name = lambda flag: _PARAMETERS.get(flag[1], flag[1].replace("-", "_"))  # noqa: E731
+
+    def parameter(flag: re.Match[str]) -> str:
+        name = _PARAMETERS.get(flag[1], flag[1].replace("-", "_"))
+        return name if flag[2] is None else f"{name}={flag[2]}"
+
     # The way out of the default here is the opposite of the flag.
-    return _FLAG.sub(name, text.replace("see --no-grid", "see grid=True"))
+    return _FLAG.sub(parameter, text.replace("see --no-grid", "see grid=True"))
 
 
-def pack_error(text: str) -> ValueError:
-    """An error of recast-pack, in Python's words."""
-    return ValueError(with_parameters(text))
+class NotFoundError(FileNotFoundError, ValueError):
+    """There is no array, group or file at a place that is read."""
+
+
+class ExistsError(FileExistsError, ValueError):
+    """There is something at the place of the output."""
+
+
+for _class in (NotFoundError, ExistsError):
+    _class.__module__ = "zarr_recast"
+
+_CLASSES = {"NotFoundError": NotFoundError, "ExistsError": ExistsError, "ValueError": ValueError}
+
+
+def pack_error(text: str, name: str) -> ValueError:
+    """An error of recast-pack, in Python's words, of the class with a name."""
+    return _CLASSES[name](with_parameters(text))
 
 
 def outside() -> int:

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Self, TypeAlias, TypeVar
 
-from ._errors import outside
-from ._options import for_all, number, of_one, options_json, own_of
+from ._errors import outside, with_parameters
+from ._options import by_path, for_all, number, of_one, options_json, own_of
 from ._progress import Show
 from ._stores import Job, Place
 
@@ -328,7 +328,7 @@ def pack(
         Invalid options; a path without an array; an array that cannot be read or kept within the bound; an output
         that cannot be written. The text names the place and a way out. An exception of a store is the cause.
     """
-    options = {name: _by_path(value) for name, value in locals().items() if name not in _SETTINGS}
+    options = {name: by_path(value) for name, value in locals().items() if name not in _SETTINGS}
     if target is None and not dry_run:
         raise TypeError("pack needs a target, unless it is a dry run")
     names = {name for value in options.values() if isinstance(value, Mapping) for name in value}
@@ -364,13 +364,6 @@ def pack(
         copied={one["array"]: one["reason"] for one in entries if "reason" in one},
         dry_run=details["dry_run"],
     )
-
-
-def _by_path(value: Any) -> Any:
-    """A dictionary by paths, which may have slashes at their ends."""
-    if not isinstance(value, Mapping):
-        return value
-    return {path.strip("/") if isinstance(path, str) else path: one for path, one in value.items()}
 
 
 def _warn_of_grids(
@@ -431,7 +424,9 @@ def verify(
         tolerance = [_tolerance(name, 0.0 if one is None else one) for name, one in parts.items()]
     judged = {"tolerance": tolerance, "recorded": True}
     answer = _compared(a, b, judged, threads, progress)
-    return VerifyReport(answer["report"], failure=answer["failure"])
+    failure = answer["failure"]
+    failure = None if failure is None else with_parameters(failure)
+    return VerifyReport(answer["report"], failure=failure)
 
 
 def compare(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ def by_name(
     without a bound are left out.
     """
     names = list(names)
+    arguments = {argument: by_path(value, names) for argument, value in arguments.items()}
     mappings = {key: value for key, value in arguments.items() if isinstance(value, Mapping)}
     for argument, mapping in mappings.items():
         for name in mapping:
@@ -56,6 +57,16 @@ def by_name(
                 "(max_abs_error=0 keeps integers exactly)"
             )
     return picked
+
+
+def by_path(value: Any, names: Container[Any] = ()) -> Any:
+    """A dictionary by paths, which may have slashes at their ends, as those of DataTree; names stay as they are."""
+    if not isinstance(value, Mapping):
+        return value
+    return {
+        path.strip("/") if isinstance(path, str) and path not in names else path: one
+        for path, one in value.items()
+    }
 
 
 def _unknown(name: str, names: list[str]) -> str:

@@ -119,7 +119,7 @@ class Suggestions(Mapping[str, Suggestion]):
         self.errors = dict(errors or {})
 
     def __getitem__(self, name: str) -> Suggestion:
-        return self._suggestions[name]
+        return self._suggestions[name if name in self._suggestions else name.strip("/")]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._suggestions)

@@ -230,7 +230,7 @@ impl CompareReport {
                 "0 (no attribute recast of it records a bound against A; --atol gives one)"
                     .to_owned()
             }
-            None => format!("--atol {atol:?} --rtol {rtol:?} allow"),
+            None => format!("--atol {atol:?} and --rtol {rtol:?} allow"),
         };
         Some(format!(
             "{}: {} of {} elements differ by more than {allowed}; first {first}: {why}{}",

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::array::{CompareJob, CompareReport};
 use crate::array::source::array_of;
 use crate::check::nodes::{self, Same};
-use crate::error::{Error, Interrupted, Result};
+use crate::error::{Error, Interrupted, NotFound, Result};
 use crate::jobs::tree::{ArrayOutcome, Outcome, arrays_of};
 use crate::metadata::tree::{self, Node};
 use crate::options::AllClose;
@@ -130,7 +130,9 @@ fn group(path: &Path) -> Result<Vec<Node>> {
             Kind::Array => bail!(
                 "an array, and the other is a group; name an array in it, or another group here"
             ),
-            Kind::Other => bail!("no group here: neither zarr.json nor .zgroup"),
+            Kind::Other => {
+                bail!(NotFound("no group here: neither zarr.json nor .zgroup".to_owned()))
+            }
         }
     };
     all().with_context(|| path.display().to_string())

@@ -17,6 +17,8 @@ pub(crate) struct Properties {
     pub(crate) unfit: Option<String>,
     /// Its type, if it is an integer type: flags, classes and counts, for which an error bound is not meant.
     pub(crate) integers: Option<ElementType>,
+    /// Whether CF's attributes pack it.
+    pub(crate) is_packed_by_cf: bool,
     /// Why it is a coordinate, if it is one.
     pub(crate) coordinate: Option<String>,
 }
@@ -45,15 +47,16 @@ pub(crate) fn properties(
 ) -> Properties {
     let name = node.document.get("data_type").cloned().unwrap_or_default();
     let element_type = data_type::from_json(&name).ok();
+    let attributes = node.document.get("attributes").and_then(Value::as_object);
+    let is_packed_by_cf =
+        element_type.zip(attributes).is_some_and(|(one, attributes)| is_packed(one, attributes));
     let unfit = match element_type {
         None => {
             let name = node.type_without_numbers();
             name.map(|name| format!("{name} is not a type that can be packed"))
         }
-        Some(element_type) if from_cf => {
-            let attributes = node.document.get("attributes").and_then(Value::as_object);
-            let is_packed = attributes.is_some_and(|all| is_packed(element_type, all));
-            (!is_packed).then(|| "no integers with scale_factor or add_offset".to_owned())
+        Some(_) if from_cf => {
+            (!is_packed_by_cf).then(|| "no integers with scale_factor or add_offset".to_owned())
         }
         Some(_) if node.has_value_codecs() && !repack => {
             Some("has value codecs already; pack it again with --repack".to_owned())
@@ -62,5 +65,5 @@ pub(crate) fn properties(
     };
     let integers = element_type.filter(|one| one.is_integer() && !from_cf);
     let coordinate = coordinates.get(&*node.path).filter(|_| !from_cf).cloned();
-    Properties { unfit, integers, coordinate }
+    Properties { unfit, integers, is_packed_by_cf, coordinate }
 }

@@ -12,10 +12,14 @@ use crate::error::Result;
 use crate::metadata::tree::Node;
 use crate::options::{OwnOptions, PackOptions};
 use crate::store::location::Kind;
+use crate::store::nearest::nearest;
 
 /// How errors name the rules.
 const RULE: &str = "the rule for";
 const BOUND: &str = "the bound for";
+
+/// Why integers that CF's attributes pack are copied.
+const PACKED_BY_CF: &str = "packed by scale_factor or add_offset; --from-cf turns these attributes into codecs over the same integers";
 
 /// What to do with an array.
 pub(super) enum Treatment {
@@ -77,7 +81,8 @@ impl<'a> Rules<'a> {
             Ok(Rule { name, options: rule.options.as_ref() })
         };
         let mut given = BTreeSet::new();
-        if let Some(twice) = job.bounds.iter().find(|bound| !given.insert(&bound.name)) {
+        let name = |bound: &&'a ArrayRule| !given.insert(bound.name.trim_matches('/'));
+        if let Some(twice) = job.bounds.iter().find(name) {
             bail!("{BOUND} {}: this name has two bounds", twice.name);
         }
         let tables = job.rules.iter().map(|table| rule(RULE, table));
@@ -245,6 +250,7 @@ impl<'a> Rules<'a> {
             return copy(reason);
         }
         match properties.integers {
+            Some(_) if !is_named && properties.is_packed_by_cf => return copy(PACKED_BY_CF),
             Some(integers) if !is_named => {
                 return copy(&format!("{integers}: --include packs integers, exactly"));
             }
@@ -292,22 +298,10 @@ impl Name {
     }
 }
 
-/// At most this many names are suggested.
-const NEAREST: usize = 3;
-
 /// That there is no array of a name, with the nearest names.
 fn no_array(name: &str, arrays: &[&str]) -> String {
-    let distance = |path: &&str| {
-        let last = path.rsplit('/').next().unwrap_or(path);
-        let [path, last] = [path, last].map(|one| strsim::damerau_levenshtein(name, one));
-        (path.min(last), path)
-    };
-    let mut nearest = arrays.to_vec();
-    nearest.sort_by_key(distance);
-    nearest.truncate(NEAREST);
-    match nearest.as_slice() {
-        [] => "there are no arrays".to_owned(),
-        [one] => format!("no such array; the nearest name is {one}"),
-        several => format!("no such array; the nearest names are {}", several.join(", ")),
+    match nearest(name, arrays) {
+        Some(nearest) => format!("no such array; {nearest}"),
+        None => "there are no arrays".to_owned(),
     }
 }

@@ -8,7 +8,7 @@ use anyhow::Context;
 use serde::Serialize;
 
 use super::group_job::GroupJob;
-use crate::error::{Interrupted, Result, is_of_array};
+use crate::error::{Interrupted, Result, is_disk_full, is_of_array, unless_room};
 use crate::jobs::cf::{FromCfJob, FromCfReport};
 use crate::jobs::pack::{PackJob, PackReport, Request, pack_together};
 use crate::jobs::runner::{DryRun, run_inside};
@@ -98,6 +98,9 @@ impl<'a> Sets<'a> {
             Err(failure) if self.group.keep_going && is_of_array(&failure) => {
                 let failed = || Outcome::Failed { reason: format!("{failure:#}") };
                 set.iter().map(|_| failed()).collect()
+            }
+            Err(failure) if is_disk_full(&failure) => {
+                return Err(unless_room(failure, &self.group.pack.output.join(array)));
             }
             // An error that is not about the arrays would come back with the next one.
             Err(failure) => {

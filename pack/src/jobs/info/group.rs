@@ -10,7 +10,7 @@ use zarr_recast::FillCheck;
 
 use super::array::ArrayInfo;
 use crate::array::source::Source;
-use crate::error::{Error, Result};
+use crate::error::{Error, NotFound, Result};
 use crate::jobs::tree::{ArrayOutcome, Outcome, arrays_of};
 use crate::metadata::tree::{Node, nodes};
 use crate::store::location::{Kind, Location};
@@ -45,7 +45,8 @@ impl GroupInfo {
     fn of(path: &Path) -> Result<Self> {
         let location = Location::new(path)?;
         if location.kind()? != Kind::Group {
-            bail!("no group here: neither a zarr.json that says so nor .zgroup");
+            let text = "no group here: neither a zarr.json that says so nor .zgroup";
+            bail!(NotFound(text.to_owned()));
         }
         let nodes = nodes(&location)?;
         let (root, below) = nodes.split_first().context("no group here")?;

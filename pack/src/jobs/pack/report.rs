@@ -11,6 +11,7 @@ use crate::check::coarse::CoarseBound;
 use crate::check::comparison::Errors;
 use crate::check::recorded::RecordedBound;
 use crate::choose::candidate::Candidate;
+use crate::jobs::cf::attributes::is_packed;
 use crate::json;
 use crate::metadata::shard_codecs::{Readers, readers};
 use crate::options::{AllClose, PackOptions};
@@ -23,6 +24,10 @@ use crate::scan::number::{self, extent};
 use crate::scan::survey::Survey;
 use crate::store::links::OutsideLinks;
 use crate::text::{as_shown, nan_pattern};
+
+/// What attributes of CF mean for a bound.
+const CF_HINT: &str = "scale_factor or add_offset give these integers other values, and a bound is one of the integers; \
+                       --from-cf turns the attributes into codecs";
 
 /// The report of packing an array.
 #[derive(Debug, Serialize)]
@@ -82,6 +87,9 @@ pub struct PackReport {
     pub grid: Option<Lattice>,
     /// How the bound compares with the values, if it is so coarse that it leaves little of them.
     pub coarse: Option<CoarseBound>,
+    /// The way to other values, if attributes of CF pack the array's integers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<&'static str>,
     /// The arrays whose ranges were combined, if there are several.
     pub scale_from: Option<ScaleFrom>,
     /// Counts of elements.
@@ -373,6 +381,8 @@ impl PackReport {
             bound: bound(options, candidate.only),
             grid: candidate.only,
             coarse: CoarseBound::of(options, survey),
+            hint: is_packed(survey.element_type, context.source.array().attributes())
+                .then_some(CF_HINT),
             scale_from,
             counts: Counts {
                 elements,

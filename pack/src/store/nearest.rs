@@ -1,0 +1,113 @@
+//! Errors about places that are not there or are files, with the nearest names, or the way to Zarr.
+
+use std::fs;
+use std::path::Path;
+
+use super::location::folder_of;
+use super::names::{DOCUMENTS, is_content};
+use crate::error::NotFound;
+
+/// At most this many names are suggested.
+const MOST: usize = 3;
+
+/// Of larger folders, the names of so many entries are looked at.
+const MOST_ENTRIES: usize = 10_000;
+
+/// The nearest of some names, in words; `None` if there are none. Names with slashes may also be near by their last part.
+pub(crate) fn nearest(name: &str, names: &[&str]) -> Option<String> {
+    let mut nearest = names.to_vec();
+    nearest.sort_by_cached_key(|one| distances(name, one));
+    nearest.truncate(MOST);
+    match nearest.as_slice() {
+        [] => None,
+        [one] => Some(format!("the nearest name is {one}")),
+        several => Some(format!("the nearest names are {}", several.join(", "))),
+    }
+}
+
+/// How far a name is from the nearer of a path and its last part, and from the path.
+fn distances(name: &str, path: &str) -> (usize, usize) {
+    let last = path.rsplit('/').next().unwrap_or(path);
+    let [path, last] = [path, last].map(|one| strsim::damerau_levenshtein(name, one));
+    (path.min(last), path)
+}
+
+/// That nothing is at a path: which part of it is the first that is not there, and the nearest names in its folder.
+pub(super) fn not_found(path: &Path) -> NotFound {
+    let text = "no such file or directory";
+    let is_missing =
+        |place: &&Path| !place.as_os_str().is_empty() && fs::symlink_metadata(place).is_err();
+    let first = path.ancestors().take_while(is_missing).last();
+    let named = first.and_then(|first| Some((folder_of(first), first.file_name()?.to_str()?)));
+    let Some((folder, name)) = named else {
+        return NotFound(format!("{text}; a link on the way leads nowhere"));
+    };
+    let names = names_in(folder);
+    // Of all that a folder holds, most is something else.
+    let is_near = |other: &&str| distances(name, other).0 * 2 <= name.chars().count();
+    let near: Vec<&str> = names.iter().map(String::as_str).filter(is_near).collect();
+    let nearest = nearest(name, &near).map(|nearest| format!("; {nearest}")).unwrap_or_default();
+    let folder = match folder.to_str() {
+        Some(".") => "the current directory".to_owned(),
+        _ => folder.display().to_string(),
+    };
+    NotFound(format!("{text}: {folder} has no {name}{nearest}"))
+}
+
+/// The names in a folder that may be meant; none if it cannot be listed.
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten().take(MOST_ENTRIES);
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let is_meant = |name: &String| {
+        is_content(name) && !name.starts_with('.') && !DOCUMENTS.contains(&name.as_str())
+    };
+    let mut names: Vec<String> = names.filter(is_meant).collect();
+    names.sort_unstable();
+    names
+}
+
+/// A format whose files xarray reads.
+struct Format {
+    /// What the names of files end with.
+    extensions: &'static [&'static str],
+    /// The package that xarray reads them with.
+    package: &'static str,
+    /// What `open_dataset` has to be told besides.
+    arguments: &'static str,
+}
+
+const FORMATS: [Format; 4] = [
+    Format { extensions: &["nc", "nc4", "cdf"], package: "netCDF4 or h5netcdf", arguments: "" },
+    // Their dimensions need not have names.
+    Format {
+        extensions: &["h5", "hdf5", "he5", "hdf"],
+        package: "h5netcdf",
+        arguments: ", engine='h5netcdf', phony_dims='sort'",
+    },
+    Format { extensions: &["grib", "grib2", "grb", "grb2"], package: "cfgrib", arguments: "" },
+    Format { extensions: &["tif", "tiff"], package: "rioxarray", arguments: "" },
+];
+
+/// The file that a path leads into as if it were a directory.
+pub(super) fn file_above(path: &Path) -> &Path {
+    path.ancestors().find(|above| above.is_file()).unwrap_or(path)
+}
+
+/// That a file is no directory, and for a format that xarray reads, the line that writes it as Zarr.
+pub(super) fn no_directory(path: &Path) -> String {
+    let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let format = FORMATS.iter().find(|format| format.extensions.contains(&extension.as_str()));
+    let Some(Format { package, arguments, .. }) = format else {
+        return "not a directory; an array is a directory with zarr.json or .zarray".to_owned();
+    };
+    // Shells and Python obey some characters.
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '=');
+    let text = path.to_str().filter(|text| text.chars().all(is_plain));
+    let source = text.map_or_else(|| format!("FILE.{extension}"), str::to_owned);
+    let target = Path::new(&source).with_extension("zarr");
+    format!(
+        "a file, and not Zarr; with xarray, zarr and {package}, this line writes it as Zarr: \
+         python -c \"import xarray as xr; xr.open_dataset('{source}'{arguments}).to_zarr('{}')\"",
+        target.display()
+    )
+}
