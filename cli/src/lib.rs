@@ -21,7 +21,7 @@ use recast_kernels::Level;
 use args::{Cli, Command};
 use failure::UsageError;
 
-pub use render::suggestion_text_and_html;
+pub use render::{Shown, suggestion_text_and_html};
 
 /// Runs the command with its name and its arguments; returns the exit status.
 ///

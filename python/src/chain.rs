@@ -1,5 +1,6 @@
 //! Codecs bound to a data type and a fill value.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::OnceLock;
 
 use numpy::{PyArrayDescr, PyUntypedArray, PyUntypedArrayMethods};
@@ -38,6 +39,8 @@ use crate::plans::{self, Number, with_bytes};
 #[pyclass(frozen, module = "zarr_recast")]
 pub(crate) struct Chain {
     bound: zarr_recast::Chain,
+    /// As chains are compared.
+    list: Vec<Codec>,
     /// As passed to the constructor, for pickling.
     codecs: String,
     fill_value: Option<Py<PyAny>>,
@@ -100,6 +103,7 @@ impl Chain {
             .map_err(|error| PyValueError::new_err(error.to_string()))?;
         Ok(Self {
             bound,
+            list,
             codecs: json,
             fill_value: fill_value.map(|value| value.clone().unbind()),
             fill_check: fill_check.to_owned(),
@@ -189,6 +193,23 @@ impl Chain {
         options.set_item("fill_check", &self.fill_check)?;
         options.set_item("float_overflow", &self.float_overflow)?;
         Ok((arguments.into_pyobject(py)?, options))
+    }
+
+    fn __eq__(&self, other: &Self) -> bool {
+        let bits = |chain: &Self| chain.bound.decoded_fill_value().map(|fill| fill.bits());
+        self.bound.decoded_type() == other.bound.decoded_type()
+            && self.list == other.list
+            && bits(self) == bits(other)
+            && self.fill_check == other.fill_check
+            && self.float_overflow == other.float_overflow
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        self.bound.decoded_type().name().hash(&mut hasher);
+        self.bound.encoded_type().name().hash(&mut hasher);
+        (self.list.len(), &self.fill_check, &self.float_overflow).hash(&mut hasher);
+        hasher.finish()
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {

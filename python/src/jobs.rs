@@ -15,6 +15,7 @@ use recast_pack::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use zarr_recast_cli::Shown;
 
 use crate::errors::{Options, in_pythons_words, pack_error, read_json};
 use crate::mounts::Mounts;
@@ -126,12 +127,19 @@ fn run(request: &Request, interrupt: Arc<AtomicBool>, progress: Arc<Seen>) -> Re
             let job = CompareJob { tolerance, recorded: *recorded, ..CompareJob::new(a, b) };
             if is_group(a) || is_group(b) {
                 let report = job.run_group(&runtime)?;
-                return Ok(json!({ "report": report, "failure": report.failure() }));
+                return Ok(answer(&report, report.failure()));
             }
             let report = job.run(&runtime)?;
-            Ok(json!({ "report": report, "failure": report.failure() }))
+            Ok(answer(&report, report.failure()))
         }
     }
+}
+
+/// A report as JSON, with what Python shows of it.
+fn answer(report: &(impl Serialize + Shown), failure: Option<String>) -> Value {
+    let (text, html) = report.text_and_html();
+    let arrays: BTreeMap<String, String> = report.texts_of_arrays().into_iter().collect();
+    json!({ "report": report, "failure": failure, "text": text, "html": html, "texts": arrays })
 }
 
 impl Pack {
@@ -157,10 +165,10 @@ impl Pack {
 
     fn report<J: DryRun>(&self, job: &J, runtime: &Runtime) -> Result<Value, Error>
     where
-        J::Report: Serialize,
+        J::Report: Serialize + Shown,
     {
         let report = if self.dry_run { job.preview(runtime)? } else { job.run(runtime)? };
-        Ok(json!(report))
+        Ok(answer(&report, None))
     }
 }
 

@@ -222,7 +222,7 @@ def test_a_damaged_array_is_listed_and_the_others_are_suggested(tmp_path):
 @pytest.mark.parametrize(
     ("data", "names"),
     [
-        (np.where(np.isnan(field()), np.float32(-9999), field()), "missing -9999"),
+        (np.where(np.isnan(field()), np.float32(-9999), field()), "missing=-9999"),
         (np.where(np.arange(60_000) == 7, np.float32(4e4), field().ravel()), "src_min and src_max"),
     ],
 )

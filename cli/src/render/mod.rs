@@ -17,4 +17,5 @@ mod suggest;
 mod table;
 mod unpack;
 
+pub use report::Shown;
 pub use suggest::suggestion_text_and_html;

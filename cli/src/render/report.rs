@@ -56,6 +56,29 @@ pub(crate) trait Report {
     }
 }
 
+/// A report as other programs show it.
+pub trait Shown {
+    /// Its short text, and all of it as a part of a page.
+    fn text_and_html(&self) -> (String, String);
+
+    /// The short texts of the arrays of a group, by path.
+    fn texts_of_arrays(&self) -> Vec<(String, String)>;
+}
+
+impl<R: Report> Shown for R {
+    fn text_and_html(&self) -> (String, String) {
+        let table = self.table();
+        let html = Section::new(&table, None, Vec::new()).markup().into_string();
+        (table.text(false), html)
+    }
+
+    fn texts_of_arrays(&self) -> Vec<(String, String)> {
+        let text =
+            |(array, report): (&str, &dyn Report)| (array.to_owned(), report.table().text(false));
+        self.arrays().into_iter().map(text).collect()
+    }
+}
+
 /// Writes the page of a report, if it has a place, and prints the report.
 pub(crate) fn finish(
     place: Option<PagePlace>,

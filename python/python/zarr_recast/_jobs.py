@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import warnings
 from collections.abc import Mapping, Sequence
@@ -18,19 +19,43 @@ _T = TypeVar("_T")
 ByPath: TypeAlias = _T | Mapping[str, _T | None] | None
 
 
-@dataclass(frozen=True)
-class Report:
-    """The report of a job. ``details`` has everything that ``recast … --json`` prints."""
+# A report prints at most this many lines.
+_MOST_LINES = 10
 
-    details: dict[str, Any] = field(repr=False)
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """The report of a job, which prints as the command's. ``details`` has everything that ``recast … --json`` prints."""
+
+    details: dict[str, Any]
+    _text: str = field(default="", kw_only=True, compare=False)
+    _html: str = field(default="", kw_only=True, compare=False)
 
     @classmethod
-    def _of(cls, details: dict[str, Any]) -> Self:
-        names = {one.name for one in fields(cls)} - {"details"}
-        return cls(details=details, **{name: details[name] for name in names})
+    def _of(cls, details: dict[str, Any], text: str = "", page: str = "", **own: Any) -> Self:
+        names = {one.name for one in fields(cls)} - {"details", "_text", "_html", *own}
+        own |= {name: details[name] for name in names}
+        return cls(details, _text=with_parameters(text), _html=with_parameters(page), **own)
+
+    def _headline(self) -> str | None:
+        """What stands above the command's text."""
+        return None
+
+    def __repr__(self) -> str:
+        lines = [line for line in (self._headline(), *self._text.splitlines()) if line]
+        if len(lines) > _MOST_LINES:
+            more = len(lines) - _MOST_LINES + 1
+            lines[_MOST_LINES - 1 :] = [f"… {more} more lines, as in details"]
+        return "\n".join(lines) or f"{type(self).__name__}({self.details!r})"
+
+    def _repr_html_(self) -> str:
+        headline = self._headline()
+        above = "" if headline is None else f"<p>{html.escape(headline)}</p>"
+        below = self._html or f"<pre>{html.escape(self._text)}</pre>"
+        return above + below
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PackReport(Report):
     """The report of packing an array.
 
@@ -84,7 +109,7 @@ class PackReport(Report):
     dry_run: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class FromCfReport(Report):
     """The report of an array that CF's attributes packed.
 
@@ -116,7 +141,7 @@ class FromCfReport(Report):
     dry_run: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GroupReport(Report):
     """The report of packing a group.
 
@@ -149,7 +174,7 @@ class GroupReport(Report):
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class VerifyReport(Report):
     """How far two arrays or groups differ.
 
@@ -166,8 +191,11 @@ class VerifyReport(Report):
         """Whether all elements are within the tolerance."""
         return self.failure is None
 
+    def _headline(self) -> str:
+        return f"passed: {self.details['b']}" if self.failure is None else f"failed: {self.failure}"
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class CompareReport(Report):
     """How far two arrays or groups differ; ``details`` has the counts and errors of each array.
 
@@ -179,6 +207,9 @@ class CompareReport(Report):
 
     a: str
     b: str
+
+    def _headline(self) -> str:
+        return f"{self.b} compared with {self.a}"
 
 
 # The parameters of `pack` that are no options for arrays.
@@ -197,10 +228,10 @@ _SETTINGS = {
 }
 
 
-def _array_report(details: dict[str, Any]) -> PackReport | FromCfReport:
+def _array_report(details: dict[str, Any], *shown: str) -> PackReport | FromCfReport:
     if "stored_data_type" in details:
-        return FromCfReport._of(details)
-    return PackReport._of(details)
+        return FromCfReport._of(details, *shown)
+    return PackReport._of(details, *shown)
 
 
 def pack(
@@ -324,6 +355,10 @@ def pack(
 
     Raises
     ------
+    FileNotFoundError
+        Nothing at ``source``, with the nearest names.
+    FileExistsError
+        Something at ``target``, without ``overwrite``. Both are ValueErrors, too: `NotFoundError` and `ExistsError`.
     ValueError
         Invalid options; a path without an array; an array that cannot be read or kept within the bound; an output
         that cannot be written. The text names the place and a way out. An exception of a store is the cause.
@@ -348,22 +383,22 @@ def pack(
     with Job() as job:
         request["target"] = "" if target is None else job.target(target)
         request["source"] = job.source(source)
-        details = job.run(request, progress)
+        answer = job.run(request, progress)
+    details, shown = answer["report"], (answer["text"], answer["html"])
     if "arrays" not in details:
-        report = _array_report(details)
+        report = _array_report(details, *shown)
         _warn_of_grids({"": report}, options)
         return report
     entries = details["arrays"]
-    packed = {one["array"]: _array_report(one["report"]) for one in entries if "report" in one}
+    texts = answer["texts"]
+    packed = {
+        one["array"]: _array_report(one["report"], texts[one["array"]])
+        for one in entries
+        if "report" in one
+    }
     _warn_of_grids(packed, options)
-    return GroupReport(
-        details,
-        input=details["input"],
-        output=details["output"],
-        packed=packed,
-        copied={one["array"]: one["reason"] for one in entries if "reason" in one},
-        dry_run=details["dry_run"],
-    )
+    copied = {one["array"]: one["reason"] for one in entries if "reason" in one}
+    return GroupReport._of(details, *shown, packed=packed, copied=copied)
 
 
 def _warn_of_grids(
@@ -415,6 +450,8 @@ def verify(
 
     Raises
     ------
+    FileNotFoundError
+        Nothing at ``a`` or ``b``.
     ValueError
         An array or group that cannot be read or compared.
     """
@@ -426,7 +463,7 @@ def verify(
     answer = _compared(a, b, judged, threads, progress)
     failure = answer["failure"]
     failure = None if failure is None else with_parameters(failure)
-    return VerifyReport(answer["report"], failure=failure)
+    return VerifyReport._of(answer["report"], answer["text"], answer["html"], failure=failure)
 
 
 def compare(
@@ -450,11 +487,13 @@ def compare(
 
     Raises
     ------
+    FileNotFoundError
+        Nothing at ``a`` or ``b``.
     ValueError
         An array or group that cannot be read or compared.
     """
     answer = _compared(a, b, {"tolerance": None, "recorded": False}, threads, progress)
-    return CompareReport._of(answer["report"])
+    return CompareReport._of(answer["report"], answer["text"], answer["html"])
 
 
 def _tolerance(argument: str, value: float) -> float:

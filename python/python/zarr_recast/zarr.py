@@ -27,14 +27,13 @@ require_zarr()
 from zarr.abc.codec import ArrayArrayCodec
 from zarr.core.buffer import cpu
 from zarr.core.config import config
-from zarr.core.dtype import data_type_registry, get_data_type_from_json
+from zarr.core.dtype import ZDType, data_type_registry, get_data_type_from_json
 from zarr.errors import ZarrUserWarning
 from zarr.registry import register_codec, register_ndbuffer
 
 if TYPE_CHECKING:
     from zarr.core.array_spec import ArraySpec
     from zarr.core.buffer import NDBuffer
-    from zarr.core.dtype.wrapper import ZDType
     from zarr.core.metadata.v3 import ChunkGridMetadata
 
 __all__ = ["CastValue", "ScaleOffset", "register"]
@@ -492,7 +491,7 @@ class CastValue(_RecastCodec):
 
     Parameters
     ----------
-    data_type : str, dict or ZDType
+    data_type : str, dtype, dict or ZDType
         The data type of encoded arrays.
     rounding : str, optional
         ``nearest-even``, ``towards-zero``, ``towards-positive``, ``towards-negative`` or
@@ -515,13 +514,19 @@ class CastValue(_RecastCodec):
     def __init__(
         self,
         *,
-        data_type: str | Mapping[str, Any] | ZDType[Any, Any],
+        data_type: str | np.dtype[Any] | Mapping[str, Any] | ZDType[Any, Any],
         rounding: RoundingMode = "nearest-even",
         out_of_range: OutOfRangeMode | None = None,
         scalar_map: Mapping[str, Any] | None = None,
     ) -> None:
         if isinstance(data_type, Mapping):
-            data_type = data_type["name"]
+            data_type = data_type.get("name", data_type)
+        if isinstance(data_type, np.dtype):
+            data_type = data_type.name
+        if not isinstance(data_type, (str, ZDType)):
+            raise TypeError(
+                f"data_type is {data_type!r}; it must be the name of a data type, such as 'int16', or a dtype"
+            )
         if isinstance(data_type, str) and data_type in DATA_TYPES:
             _register_data_types()
         dtype = (
