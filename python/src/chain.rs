@@ -196,7 +196,7 @@ impl Chain {
     }
 
     fn __eq__(&self, other: &Self) -> bool {
-        let bits = |chain: &Self| chain.bound.decoded_fill_value().map(|fill| fill.bits());
+        let bits = |chain: &Self| chain.bound.decoded_fill_value().map(Scalar::bits);
         self.bound.decoded_type() == other.bound.decoded_type()
             && self.list == other.list
             && bits(self) == bits(other)

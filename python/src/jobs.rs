@@ -127,16 +127,16 @@ fn run(request: &Request, interrupt: Arc<AtomicBool>, progress: Arc<Seen>) -> Re
             let job = CompareJob { tolerance, recorded: *recorded, ..CompareJob::new(a, b) };
             if is_group(a) || is_group(b) {
                 let report = job.run_group(&runtime)?;
-                return Ok(answer(&report, report.failure()));
+                return Ok(answer(&report, report.failure().as_deref()));
             }
             let report = job.run(&runtime)?;
-            Ok(answer(&report, report.failure()))
+            Ok(answer(&report, report.failure().as_deref()))
         }
     }
 }
 
 /// A report as JSON, with what Python shows of it.
-fn answer(report: &(impl Serialize + Shown), failure: Option<String>) -> Value {
+fn answer(report: &(impl Serialize + Shown), failure: Option<&str>) -> Value {
     let (text, html) = report.text_and_html();
     let arrays: BTreeMap<String, String> = report.texts_of_arrays().into_iter().collect();
     json!({ "report": report, "failure": failure, "text": text, "html": html, "texts": arrays })

@@ -10,9 +10,10 @@ use anyhow::{Context, bail};
 
 use super::links::OutsideLinks;
 use super::location::{
-    EXISTS, Kind, OUTSIDE, archive, folder_of, kind, refuse_into_group, refuse_outdated_copy,
-    refuse_overlap, url,
+    EXISTS, Kind, OUTSIDE, archive, kind, refuse_into_group, refuse_outdated_copy, refuse_overlap,
+    url,
 };
+use super::names::folder_of;
 use super::staging::{self, ASIDE, Staged};
 use super::upload::Upload;
 use crate::error::{Result, unwritten};

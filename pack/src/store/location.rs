@@ -422,14 +422,6 @@ pub(crate) fn below(path: &Path, name: &str) -> PathBuf {
     format!("{}/{name}?{query}", place.trim_end_matches('/')).into()
 }
 
-/// The folder that a path is in.
-pub(crate) fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    }
-}
-
 /// The path of an array in a group: `array` below `store`, which may be a directory, a zip file or a URL.
 /// The query of a URL stays after the path.
 ///

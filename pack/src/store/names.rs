@@ -36,6 +36,14 @@ pub(crate) fn is_content(path: &str) -> bool {
     !path.split('/').any(is_other)
 }
 
+/// The folder that a path is in.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
 /// Deeper paths are no data, and going through them takes a stack for each folder.
 const MOST_FOLDERS: usize = 256;
 

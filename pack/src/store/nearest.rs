@@ -3,8 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::location::folder_of;
-use super::names::{DOCUMENTS, is_content};
+use super::names::{DOCUMENTS, folder_of, is_content};
 use crate::error::NotFound;
 
 /// At most this many names are suggested.
@@ -38,8 +37,8 @@ pub(super) fn not_found(path: &Path) -> NotFound {
     let is_missing =
         |place: &&Path| !place.as_os_str().is_empty() && fs::symlink_metadata(place).is_err();
     let first = path.ancestors().take_while(is_missing).last();
-    let named = first.and_then(|first| Some((folder_of(first), first.file_name()?.to_str()?)));
-    let Some((folder, name)) = named else {
+    let inside = first.and_then(|first| Some((folder_of(first), first.file_name()?.to_str()?)));
+    let Some((folder, name)) = inside else {
         return NotFound(format!("{text}; a link on the way leads nowhere"));
     };
     let names = names_in(folder);
@@ -67,7 +66,7 @@ fn names_in(folder: &Path) -> Vec<String> {
 }
 
 /// A format whose files xarray reads.
-struct Format {
+struct FileFormat {
     /// What the names of files end with.
     extensions: &'static [&'static str],
     /// The package that xarray reads them with.
@@ -76,16 +75,16 @@ struct Format {
     arguments: &'static str,
 }
 
-const FORMATS: [Format; 4] = [
-    Format { extensions: &["nc", "nc4", "cdf"], package: "netCDF4 or h5netcdf", arguments: "" },
+const FORMATS: [FileFormat; 4] = [
+    FileFormat { extensions: &["nc", "nc4", "cdf"], package: "netCDF4 or h5netcdf", arguments: "" },
     // Their dimensions need not have names.
-    Format {
+    FileFormat {
         extensions: &["h5", "hdf5", "he5", "hdf"],
         package: "h5netcdf",
         arguments: ", engine='h5netcdf', phony_dims='sort'",
     },
-    Format { extensions: &["grib", "grib2", "grb", "grb2"], package: "cfgrib", arguments: "" },
-    Format { extensions: &["tif", "tiff"], package: "rioxarray", arguments: "" },
+    FileFormat { extensions: &["grib", "grib2", "grb", "grb2"], package: "cfgrib", arguments: "" },
+    FileFormat { extensions: &["tif", "tiff"], package: "rioxarray", arguments: "" },
 ];
 
 /// The file that a path leads into as if it were a directory.
@@ -97,7 +96,7 @@ pub(super) fn file_above(path: &Path) -> &Path {
 pub(super) fn no_directory(path: &Path) -> String {
     let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let format = FORMATS.iter().find(|format| format.extensions.contains(&extension.as_str()));
-    let Some(Format { package, arguments, .. }) = format else {
+    let Some(FileFormat { package, arguments, .. }) = format else {
         return "not a directory; an array is a directory with zarr.json or .zarray".to_owned();
     };
     // Shells and Python obey some characters.

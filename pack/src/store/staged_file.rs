@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use tempfile::NamedTempFile;
 
-use super::location::folder_of;
+use super::names::folder_of;
 use super::staging::{clear, temporary_file};
 use crate::error::{Error, Exists, Result};
 

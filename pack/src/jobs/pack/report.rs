@@ -310,6 +310,12 @@ fn infinities_with_codes(context: &PackContext<'_>) -> u64 {
     survey.markers.values().iter().filter(is_one).map(|&value| survey.count(value)).sum()
 }
 
+/// What to do instead, if attributes of CF pack the integers.
+fn hint(context: &PackContext<'_>) -> Option<&'static str> {
+    let attributes = context.source.array().attributes();
+    is_packed(context.survey.element_type, attributes).then_some(CF_HINT)
+}
+
 /// The bound that is asked for, if there is one for all elements.
 fn bound(options: &PackOptions, grid: Option<Lattice>) -> Option<String> {
     let PackOptions { max_abs_error, max_rel_error, .. } = *options;
@@ -381,8 +387,7 @@ impl PackReport {
             bound: bound(options, candidate.only),
             grid: candidate.only,
             coarse: CoarseBound::of(options, survey),
-            hint: is_packed(survey.element_type, context.source.array().attributes())
-                .then_some(CF_HINT),
+            hint: hint(context),
             scale_from,
             counts: Counts {
                 elements,
