@@ -21,6 +21,10 @@ level level:
 test-all:
     cargo test --workspace
 
+# What to run before each commit: lint, and the tests of the library and of the command.
+check: lint
+    cargo test --workspace --test library --test command
+
 # Formatting, circles of modules, and clippy, as in CI.
 lint:
     cargo fmt --all --check

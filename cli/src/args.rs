@@ -61,6 +61,9 @@ pub(crate) enum Command {
 
 /// Prints completions for a shell.
 #[derive(Args, Debug)]
+#[command(
+    after_help = "Example: recast completions bash > ~/.local/share/bash-completion/completions/recast"
+)]
 pub(crate) struct Completions {
     /// The shell.
     #[arg(value_enum)]
@@ -69,6 +72,7 @@ pub(crate) struct Completions {
 
 /// Prints the manual page of recast, or of one of its commands.
 #[derive(Args, Debug)]
+#[command(after_help = "Example: recast man pack | man -l -")]
 pub(crate) struct Man {
     /// The command.
     pub(crate) command: Option<String>,
@@ -88,6 +92,7 @@ pub(crate) struct Man {
 /// are those of --include, and the first that matches counts, in place of the bound for all and of a table's. A path is
 /// packed in any case; a pattern is for arrays that are packed without it.
 #[derive(Args, Clone, Debug)]
+#[command(after_help = "Example: recast pack sst.zarr sst_packed.zarr --max-abs-error 0.005")]
 pub(crate) struct Pack {
     /// The array or group to read: Zarr v1, v2 or v3, with any codecs.
     pub(crate) input: PathBuf,
@@ -156,7 +161,7 @@ impl Pack {
 }
 
 impl Info {
-    /// Shows everything: this report has no short form.
+    /// Shows all rows: only attributes are left out of the short form.
     pub(crate) fn show(&self) -> Show {
         Show { json: self.json, verbose: true, quiet: false }
     }
@@ -220,6 +225,7 @@ impl Group {
 /// The last lines are commands to copy. Of a group, each array that recast pack would pack gets a line, and --write a table
 /// in a file for --config.
 #[derive(Args, Debug)]
+#[command(after_help = "Example: recast suggest era5.zarr --write recast.toml")]
 pub(crate) struct Suggest {
     /// The array or group to read: Zarr v1, v2 or v3, with any codecs.
     pub(crate) input: PathBuf,
@@ -267,6 +273,7 @@ impl Suggest {
 ///
 /// In a group, arrays without value codecs are copied as they are.
 #[derive(Args, Debug)]
+#[command(after_help = "Example: recast unpack sst_packed.zarr sst_plain.zarr")]
 pub(crate) struct Unpack {
     /// The array or group to read: Zarr v1, v2 or v3, with any codecs.
     pub(crate) input: PathBuf,
@@ -291,6 +298,7 @@ pub(crate) struct Unpack {
 /// Exit status 1 if an element is over; the error names the first and the worst. If A and B are groups,
 /// each array is checked with the one of the same path, and an array that only one of them has fails.
 #[derive(Args, Debug)]
+#[command(after_help = "Example: recast verify sst.zarr sst_packed.zarr --atol 0.005")]
 pub(crate) struct Verify {
     #[command(flatten)]
     pub(crate) tolerance: Option<AllClose>,
@@ -300,6 +308,9 @@ pub(crate) struct Verify {
 
 /// Shows how far two arrays of one shape, or two groups, differ, whatever their types, chunks and codecs.
 #[derive(Args, Debug)]
+#[command(
+    after_help = "Example: recast compare sst.zarr sst_packed.zarr --report differences.html"
+)]
 pub(crate) struct Compare {
     /// The array or group to compare with: the original.
     pub(crate) a: PathBuf,
@@ -323,6 +334,7 @@ pub(crate) struct Compare {
 /// gives the same values, and else says why not. Every bit of every element is compared before and after.
 /// A group is migrated with everything in it.
 #[derive(Args, Debug)]
+#[command(after_help = "Example: recast migrate old.zarr new.zarr")]
 pub(crate) struct Migrate {
     /// The array or group: Zarr v1, v2 or v3.
     pub(crate) input: PathBuf,
@@ -366,7 +378,7 @@ pub(crate) struct Resources {
     /// Threads to work with; by default one for each processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// The memory that chunks may take, such as 500MB or 2GiB; if it is short, fewer threads run.
+    /// The memory that chunks may take, such as 500MB or 2GiB; if it is short, fewer threads run. By default there is no limit.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) max_memory: Option<u64>,
     /// Reads arrays even if their fill value does not survive the codecs; zarr-python writes such arrays.
@@ -409,21 +421,26 @@ pub(crate) struct Compression {
     pub(crate) compressor: Compressor,
 }
 
-/// Explains the codecs of an array step by step (types, ranges, fill value, precision, warnings), or lists
-/// the arrays of a group.
+/// Explains the codecs of an array step by step (types, dimensions, unit, ranges, fill value, precision, warnings), or
+/// lists the arrays of a group.
 #[derive(Args, Debug)]
+#[command(after_help = "Example: recast info sst_packed.zarr")]
 pub(crate) struct Info {
     /// The array or group.
     pub(crate) array: PathBuf,
     /// Prints JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Shows the attributes, too.
+    #[arg(long, short, conflicts_with = "json")]
+    pub(crate) verbose: bool,
 }
 
 /// Writes the decoded elements to standard output: raw, little-endian, in C order.
 ///
 /// Refuses to write to a terminal, which would read the bytes as commands.
 #[derive(Args, Debug)]
+#[command(after_help = "Example: recast cat --npy era5.zarr surface/t2m > t2m.npy")]
 pub(crate) struct Cat {
     /// The array, or a group if ARRAY is given.
     pub(crate) store: PathBuf,
@@ -443,6 +460,9 @@ pub(crate) struct Cat {
 
 /// Runs codecs over raw little-endian elements, from standard input to standard output.
 #[derive(Args, Debug)]
+#[command(
+    after_help = "Example: recast raw encode -t float32 --codecs '[{\"name\": \"cast_value\", \"configuration\": {\"data_type\": \"int16\"}}]' < values.f32 > values.i16"
+)]
 pub(crate) struct Raw {
     /// From values to stored elements, or back.
     #[arg(value_enum)]
@@ -492,6 +512,34 @@ fn size(text: &str) -> Result<u64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Only the words of the command itself, not where a shell takes its output.
+    fn words(line: &str) -> Vec<String> {
+        let mut words = Vec::new();
+        for (index, part) in line.split('\'').enumerate() {
+            if index % 2 == 1 {
+                words.push(part.to_owned());
+            } else {
+                words.extend(part.split_whitespace().map(str::to_owned));
+            }
+        }
+        words.into_iter().take_while(|word| !["<", ">", "|"].contains(&word.as_str())).collect()
+    }
+
+    #[test]
+    fn the_help_of_every_command_has_an_example_that_is_valid() {
+        let recast = command();
+        for one in recast.get_subcommands() {
+            let name = one.get_name();
+            let help = one.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let example =
+                help.strip_prefix("Example: ").unwrap_or_else(|| panic!("{name}: {help}"));
+            let words = words(example);
+            assert_eq!(words[..2], ["recast", name], "{help}");
+            let parsed = command().try_get_matches_from(words);
+            assert!(parsed.is_ok(), "{name}: {parsed:?}");
+        }
+    }
 
     #[test]
     fn flags_that_are_not_given_are_the_defaults_of_the_library() {

@@ -175,10 +175,20 @@ fn compare_as(arguments: &Compare, judged: impl Fn(CompareJob) -> CompareJob) ->
 }
 
 pub(crate) fn info(arguments: &Info) -> Result<()> {
-    if is_group(&arguments.array) {
-        return print(&GroupInfo::read(&arguments.array)?, arguments.show());
+    let Info { array, json, verbose } = arguments;
+    let shows_attributes = *json || *verbose;
+    if is_group(array) {
+        let mut info = GroupInfo::read(array)?;
+        if !shows_attributes {
+            info.clear_attributes();
+        }
+        return print(&info, arguments.show());
     }
-    print(&ArrayInfo::read(&arguments.array)?, arguments.show())
+    let mut info = ArrayInfo::read(array)?;
+    if !shows_attributes {
+        info.attributes.clear();
+    }
+    print(&info, arguments.show())
 }
 
 pub(crate) fn cat(arguments: &Cat) -> Result<()> {

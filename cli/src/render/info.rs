@@ -3,6 +3,7 @@
 use recast_kernels::Scalar;
 use recast_pack::text::{bytes, count};
 use recast_pack::{ArrayInfo, GroupInfo};
+use serde_json::{Map, Value};
 use zarr_recast::fill_value::to_json;
 
 use super::group::{Words, arrays, reports};
@@ -12,7 +13,7 @@ use super::table::Table;
 impl Report for ArrayInfo {
     fn rows(&self, table: &mut Table) {
         table.row("array", &self.array);
-        table.row("shape", format!("{:?}", self.shape));
+        table.row("shape", extents(self));
         let chunk = self.chunk_shape.as_ref().map(|shape| match &self.chunk_lengths {
             Some(lengths) => {
                 lengths.iter().map(|runs| along(runs)).collect::<Vec<_>>().join(" by ")
@@ -24,7 +25,8 @@ impl Report for ArrayInfo {
             Some(value) => format!("fill value {}", to_json(value)),
             None => "no fill value".to_owned(),
         };
-        table.row("values", format!("{}, {}", self.data_type, fill(Some(self.fill_value))));
+        let units = units(self);
+        table.row("values", format!("{}{units}, {}", self.data_type, fill(Some(self.fill_value))));
         for codec in &self.codecs {
             let indent = "  ".repeat(codec.depth);
             let mut lines = Vec::new();
@@ -55,6 +57,28 @@ impl Report for ArrayInfo {
         for warning in &self.warnings {
             table.row("warning", warning);
         }
+        attributes("attributes", &self.attributes, table);
+    }
+}
+
+/// The extents of an array, with the names of its dimensions.
+fn extents(info: &ArrayInfo) -> String {
+    let name = |name: &Option<String>| name.clone().unwrap_or_else(|| "_".to_owned());
+    let names = info.dimension_names.iter().flatten().map(name).collect::<Vec<_>>().join(", ");
+    let names = if names.is_empty() { names } else { format!(" ({names})") };
+    format!("{:?}{names}", info.shape)
+}
+
+/// The unit of the values, behind their type.
+fn units(info: &ArrayInfo) -> String {
+    info.units.as_ref().map(|units| format!(" in {units:?}")).unwrap_or_default()
+}
+
+/// A row with a line for each attribute.
+fn attributes(label: &str, attributes: &Map<String, Value>, table: &mut Table) {
+    if !attributes.is_empty() {
+        let line = |(name, value): (&String, &Value)| format!("{name}: {value}");
+        table.lines(label, attributes.iter().map(line));
     }
 }
 
@@ -84,6 +108,10 @@ impl Report for GroupInfo {
         };
         let arrays = count(self.arrays.len() as u64);
         table.row("total", format!("{arrays} arrays{groups}{}", stored.unwrap_or_default()));
+        attributes("attributes", &self.attributes, table);
+        for (array, info) in reports(&self.arrays) {
+            attributes(array, &info.attributes, table);
+        }
     }
 }
 
@@ -97,5 +125,6 @@ fn line(info: &ArrayInfo) -> String {
         number => format!(", {number} warnings"),
     };
     let size = info.stored.map(|stored| format!(", {}", bytes(stored as f64))).unwrap_or_default();
-    format!("{} {:?}{stored}{warnings}{size}", info.data_type, info.shape)
+    let units = units(info);
+    format!("{} {}{units}{stored}{warnings}{size}", info.data_type, extents(info))
 }

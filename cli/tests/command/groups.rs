@@ -111,8 +111,11 @@ fn groups_that_differ_fail_a_check_and_the_report_is_printed() {
 fn info_lists_the_arrays_of_a_group() {
     let (_trial, [_, packed]) = packed();
     let table = recast(&["info", &packed]).prints();
-    assert!(line(&table, "t2m").contains("float32 [3, 4], stored as int8"), "{table}");
-    assert!(line(&table, "flag").contains("uint8 [3, 4], "), "{table}");
+    assert!(
+        line(&table, "t2m").contains("float32 [3, 4] (time, lat) in \"K\", stored as int8"),
+        "{table}"
+    );
+    assert!(line(&table, "flag").contains("uint8 [3, 4]"), "{table}");
     assert!(line(&table, "names").ends_with("string has no numbers to show"), "{table}");
     assert!(line(&table, "total").contains("8 arrays and 1 group, "), "{table}");
     let info = recast(&["info", "--json", &packed]).reports();

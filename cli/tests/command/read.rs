@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::common::{
-    Sample, Trial, bytes, codec_names, contents, kelvin, little_endian, metadata, path, recast,
-    repository,
+    Sample, Trial, bytes, codec_names, contents, create_group, kelvin, little_endian, metadata,
+    path, recast, repository,
 };
 use serde_json::json;
 
@@ -58,6 +58,30 @@ fn info_explains_every_step() {
     Sample::new("int16", &[0, 4], &[1, 4], json!(3)).create(&trial.input());
     let table = recast(&["info", &input]).prints();
     assert!(table.contains("[0, 4]") && table.contains("none"), "{table}");
+}
+
+#[test]
+fn info_names_dimensions_and_units_and_attributes_on_request() {
+    let group = Trial::empty();
+    create_group(&group.input());
+    let attributes = json!({"units": "K", "long_name": "temperature"});
+    let array = Sample::new("float32", &[2, 3], &[2, 3], json!(0)).with("attributes", attributes);
+    array.with("dimension_names", json!(["lat", null])).create(&group.input().join("t2m"));
+    let (store, array) = (path(&group.input()), path(&group.input().join("t2m")));
+    let table = recast(&["info", &array]).prints();
+    for line in ["[2, 3] (lat, _)\n", "float32 in \"K\", fill value 0"] {
+        assert!(table.contains(line), "{table}");
+    }
+    let listed = recast(&["info", &store]).prints();
+    assert!(listed.contains("float32 [2, 3] (lat, _) in \"K\""), "{listed}");
+    for (place, short) in [(&array, &table), (&store, &listed)] {
+        assert!(!short.contains("long_name"), "{short}");
+        let whole = recast(&["info", "-v", place]).prints();
+        assert!(whole.contains("long_name: \"temperature\""), "{whole}");
+    }
+    let json = recast(&["info", "--json", &array]).reports();
+    assert_eq!(json["dimension_names"], json!(["lat", null]));
+    assert_eq!([&json["units"], &json["attributes"]["units"]], ["K", "K"]);
 }
 
 #[test]

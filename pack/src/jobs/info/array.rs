@@ -22,6 +22,9 @@ use crate::scan::lattice::Lattice;
 use crate::scan::number::is_less;
 use crate::text::{as_shown, count};
 
+/// The attribute with the unit of the values, as CF and its readers call it.
+const UNITS: &str = "units";
+
 /// An array and its codecs.
 #[derive(Clone, Debug, Serialize)]
 pub struct ArrayInfo {
@@ -29,6 +32,10 @@ pub struct ArrayInfo {
     pub array: String,
     /// Its extents.
     pub shape: Vec<u64>,
+    /// The names of its dimensions, if it has some.
+    pub dimension_names: Option<Vec<Option<String>>>,
+    /// What its attribute `units` says.
+    pub units: Option<String>,
     /// The extents of its first chunk, if it has any.
     pub chunk_shape: Option<Vec<u64>>,
     /// The lengths of its chunks along each dimension, if they are not those of a regular grid: each with the number of chunks
@@ -64,6 +71,8 @@ pub struct ArrayInfo {
     /// Its stored chunks in bytes, if it is listed in a group and they can be counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stored: Option<u64>,
+    /// Its attributes.
+    pub attributes: Map<String, Value>,
     /// Warnings for readers.
     pub warnings: Vec<String>,
 }
@@ -128,6 +137,8 @@ impl ArrayInfo {
         Self {
             array: as_shown(source.path()),
             shape: source.array().shape().to_vec(),
+            dimension_names: source.array().dimension_names().clone(),
+            units: text_of(source, UNITS),
             chunk_shape: source.region(0).ok().map(|region| region.chunk_shape),
             chunk_lengths: chunk_lengths(source),
             data_type: source.element_type(),
@@ -141,6 +152,7 @@ impl ArrayInfo {
             precision: chain.as_ref().and_then(|chain| precision(chain, source)),
             rounded: None,
             stored: None,
+            attributes: source.array().attributes().clone(),
             warnings,
         }
     }
@@ -201,6 +213,11 @@ fn repeated(codec: &Codec, element_type: ElementType) -> Option<String> {
     Some(format!(
         "{value} is read back as {back}{more}: the scalar_map of cast_value gives the stored value of one to another"
     ))
+}
+
+/// An attribute that is text.
+fn text_of(source: &Source, name: &str) -> Option<String> {
+    Some(source.array().attributes().get(name)?.as_str()?.to_owned())
 }
 
 fn grid(source: &Source) -> Option<Lattice> {
