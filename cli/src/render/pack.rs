@@ -90,7 +90,8 @@ fn rows_of_choice(report: &PackReport, table: &mut Table) {
     let storable = report.storable_range.map(|(least, greatest)| format!("{least} to {greatest}"));
     let grid = report.grid.map(|grid| format!(", {grid} only")).unwrap_or_default();
     let storable = storable.map(|range| format!("; {range} can be stored{grid}"));
-    table.row("range", range + storable.as_deref().unwrap_or_default());
+    let decoded = beyond(report);
+    table.row("range", [Some(range), storable, decoded].into_iter().flatten().collect::<String>());
     if let Some(scale_from) = &report.scale_from
         && let Some((least, greatest)) = scale_from.range
     {
@@ -100,6 +101,18 @@ fn rows_of_choice(report: &PackReport, table: &mut Table) {
     if let Some((least, greatest)) = report.kept_range.filter(|_| report.is_clamped_to_range()) {
         table.row("kept", format!("{least} to {greatest}"));
     }
+}
+
+/// By how much decoded values leave the range of the data.
+fn beyond(report: &PackReport) -> Option<String> {
+    let ((least, greatest), kept) = report.decoded_range.zip(report.kept_range)?;
+    let sides = [(kept.0, least, "below"), (greatest, kept.1, "above")];
+    let beyond = sides.map(|(greater, less, side)| {
+        let by = greater.to_f64() - less.to_f64();
+        (by > 0.0).then(|| format!("{} {side}", measured(by)))
+    });
+    let beyond: Vec<String> = beyond.into_iter().flatten().collect();
+    Some(format!("; decoded {least} to {greatest}, beyond the data by {}", beyond.join(" and ")))
 }
 
 fn rows_of_counts(report: &PackReport, table: &mut Table) {

@@ -76,6 +76,29 @@ fn every_flag_reaches_its_option() {
     assert_eq!(report["scale_from"]["arrays"], json!([path(&trial.input()), other]));
 }
 
+#[test]
+fn decoded_values_beyond_the_data_are_named_with_the_distance() {
+    let mut values: Vec<f32> = (0..100_u8).map(|step| f32::from(step) / 99.0).collect();
+    let trial = Trial::new(&values, 50, json!({"fill_value": "NaN"}));
+    let [input, output] = trial.places();
+    let text = recast(&["pack", &input, &output, "-e", "0.1"]).prints();
+    assert!(!text.contains("beyond the data"), "{text}");
+    assert_eq!(trial.packs(&["--overwrite", "-e", "0.1"])["decoded_range"], json!(null));
+
+    // Multiples of the step that was asked for.
+    (values[0], values[99]) = (0.2, 0.8);
+    values.retain(|value| (0.2..=0.8).contains(value));
+    let trial = Trial::new(&values, 50, json!({"fill_value": "NaN"}));
+    let [input, output] = trial.places();
+    let text = recast(&["pack", &input, &output, "--precision", "0.5"]).prints();
+    assert!(
+        text.contains("decoded 0.0 to 1.0, beyond the data by 0.2000 below and 0.2000 above"),
+        "{text}"
+    );
+    let report = trial.packs(&["--overwrite", "--precision", "0.5"]);
+    assert_eq!(report["decoded_range"], json!([0.0, 1.0]));
+}
+
 /// Scripts read these members.
 #[test]
 fn the_members_of_reports_in_json_keep_their_names() {
@@ -89,7 +112,7 @@ fn the_members_of_reports_in_json_keep_their_names() {
         }
     };
     let counts = "elements nan missing fill infinite mapped clamped wrapped collisions became_nan";
-    let own = "data_type offset scale nan range kept_range storable_range compression codecs \
+    let own = "data_type offset scale nan range kept_range decoded_range storable_range compression codecs \
                verified dry_run sampled_chunks seconds bytes_per_second scale_from grid coarse";
     let errors = "max mean bias rmse psnr worst bound precision largest_clamping";
     let names = [

@@ -6,8 +6,8 @@
 //! only a division in float64 gives, `codes` finds
 //! codes for NaN, missing markers and fill values, `room` knows which values codecs can store, `bind` makes
 //! a `candidate` from a scale, an offset and a type, `placements` finds the offset and the smallest type, `sample`
-//! tries a candidate on the survey's sample and excerpts, `offsets` moves the values inside the type so that they
-//! compress better and have room on both sides, `candidates` is the iterator over all of this, `compression` finds
+//! tries a candidate on the survey's sample and excerpts, `ends` knows whether it keeps the range of the data and 0, `offsets`
+//! moves the values inside the type so that they keep these, compress better and have room on both sides, `candidates` is the iterator over all of this, `compression` finds
 //! the codecs after a candidate's, and `choice` is the interface for callers of the library.
 
 mod bind;
@@ -17,6 +17,7 @@ pub(crate) mod choice;
 pub(crate) mod chooser;
 pub(crate) mod codes;
 pub(crate) mod compression;
+mod ends;
 mod offsets;
 mod placements;
 mod products;

@@ -5,6 +5,7 @@ use recast_kernels::{ElementType, Rounding, Scalar};
 
 use super::candidate::{Candidate, Placement, factor};
 use super::chooser::Chooser;
+use super::ends::Strays;
 use crate::check::comparison::Tolerance;
 use crate::error::Result;
 use crate::metadata::element_types::with_sign;
@@ -15,7 +16,8 @@ use crate::scan::number::integer_range;
 const EXCERPT_DIVISOR: usize = 8;
 /// A difference of one byte in this many is noise of the compressor.
 const COMPRESSOR_NOISE: u64 = 1000;
-/// Returning values bit for bit, although the bound allows an error, is worth one byte in this many.
+/// Returning values bit for bit, although the bound allows an error, is worth one byte in this many; and so is staying in the
+/// range of the data to the last bit.
 const EXACTNESS: u64 = 100;
 
 /// The position of a candidate's values in a type of its size: as near to the middle as shifts by whole units of the
@@ -24,14 +26,27 @@ const EXACTNESS: u64 = 100;
 struct Position {
     /// The steps from a multiple of that unit up to the stored smallest value.
     steps: f64,
-    /// Whether the offset is a whole number of steps, so that decoded values are multiples of one.
-    is_multiple: bool,
+    phase: Phase,
+}
+
+/// Where the smallest value is between two codes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Where the steps of the position say.
+    AsGiven,
+    /// Where it must be because decoded values are multiples of a step, or on the grid.
+    Multiple,
+    /// So that both ends of the range are rounded inwards, equally far.
+    Inwards,
+    /// So that 0 has a code.
+    Zero,
 }
 
 /// The result for the excerpts with other codecs.
 struct Trial {
     size: u64,
     error: f64,
+    strays: Strays,
     candidate: Candidate,
 }
 
@@ -49,23 +64,28 @@ impl Chooser<'_> {
         let centred = (128.0 - count / 2.0).rem_euclid(256.0).round();
         let steps = (0..8).map(|eighth| f64::from(eighth * 32)).chain([centred]);
         let is_multiple = self.takes_multiples(candidate);
-        let mut positions: Vec<Position> =
-            steps.map(|steps| Position { steps, is_multiple }).collect();
+        let phase = if is_multiple { Phase::Multiple } else { Phase::AsGiven };
+        let mut positions: Vec<Position> = steps.map(|steps| Position { steps, phase }).collect();
         if unit_of_highest_byte(candidate.placement.target) <= 1.0 {
             // In one byte, all positions are equivalent.
             positions.truncate(1);
         }
         if is_multiple && !is_precise && self.options.precision.is_none() {
-            positions.push(Position { steps: 0.0, is_multiple: false });
+            positions.push(Position { steps: 0.0, phase: Phase::AsGiven });
         }
         positions
     }
 
-    /// Positions moved by part of a step: the best place for step boundaries is not known.
+    /// Positions moved by part of a step: those that keep the range and 0, and others, because the best place for step
+    /// boundaries is not known.
     fn fractional_offsets(position: Position) -> Vec<Position> {
-        let eighths =
-            (1..8).filter(|_| !position.is_multiple).map(|eighth| f64::from(eighth) / 8.0);
-        eighths.map(|shift| Position { steps: position.steps + shift, ..position }).collect()
+        if position.phase == Phase::Multiple {
+            return Vec::new();
+        }
+        let keeping = [Phase::Inwards, Phase::Zero].map(|phase| Position { phase, ..position });
+        let eighths = (1..8).map(|eighth| f64::from(eighth) / 8.0);
+        let eighths = eighths.map(|shift| Position { steps: position.steps + shift, ..position });
+        keeping.into_iter().chain(eighths).collect()
     }
 
     /// The scales to try at a position, coarsest first: the candidate's own, and for a small array all coarser ones that
@@ -73,7 +93,7 @@ impl Chooser<'_> {
     fn scales_at(&self, candidate: &Candidate, position: Position, is_small: bool) -> Vec<Scalar> {
         // Of integers, only steps of a whole number keep the bound.
         let may_differ =
-            is_small && !position.is_multiple && !self.survey.element_type.is_integer();
+            is_small && position.phase != Phase::Multiple && !self.survey.element_type.is_integer();
         let bound = self.options.max_abs_error.filter(|_| may_differ);
         let Some(bound) = bound else { return candidate.placement.scale.into_iter().collect() };
         let shares = (0..64).map(|share| f64::from(share) / 64.0);
@@ -106,12 +126,18 @@ impl Chooser<'_> {
         let middle = (lowest + highest) as f64 / 2.0;
         let unit = unit_of_highest_byte(target);
         let first = middle - self.extent() / step / 2.0;
-        let first = position.steps + ((first - position.steps) / unit).round() * unit;
+        let steps = match position.phase {
+            Phase::Inwards => position.steps.floor() + 1.0 - (self.extent() / step).fract() / 2.0,
+            Phase::AsGiven | Phase::Multiple | Phase::Zero => position.steps,
+        };
+        let first = steps + ((first - steps) / unit).round() * unit;
         let offset = self.least.to_f64() - first * step;
-        let offset = match candidate.placement.grid {
-            _ if !position.is_multiple => offset,
-            Some(grid) => grid.nearest(offset),
-            None => (offset / step).round() * step,
+        let offset = match (position.phase, candidate.placement.grid) {
+            (Phase::AsGiven | Phase::Inwards, _) => offset,
+            // As the arithmetic divides the code of 0.
+            (Phase::Zero, _) => (offset / step).round() / scale.to_f64(),
+            (Phase::Multiple, Some(grid)) => grid.nearest(offset),
+            (Phase::Multiple, None) => (offset / step).round() * step,
         };
         // Half of 1 more would be half a step and a half away from an integer.
         let offset = if self.survey.element_type.is_integer() { offset.round() } else { offset };
@@ -121,6 +147,13 @@ impl Chooser<'_> {
         };
         let placement = Placement { offset, scale: Some(scale), target, ..candidate.placement };
         self.bind(placement).ok().filter(|other| !other.has_remapped())
+    }
+
+    /// A candidate with finer scales, of which both ends of the data and 0 have codes.
+    fn to_ends(&self, candidate: &Candidate, steps: f64) -> Vec<Candidate> {
+        let zero = Position { steps, phase: Phase::Zero };
+        let scales = self.scales_to_ends(candidate).into_iter();
+        scales.filter_map(|scale| self.moved(candidate, scale, zero)).collect()
     }
 
     /// Whether a candidate has a scale, and it and the offset may be any numbers.
@@ -159,7 +192,8 @@ impl Chooser<'_> {
             let (size, error) = self.tried(&other, excerpts).ok()?;
             let is_as_good =
                 (!is_precise || error <= allowed) && (!has_background || self.keeps_zero(&other));
-            is_as_good.then_some(Trial { size, error, candidate: other })
+            let strays = self.strays(&other);
+            is_as_good.then_some(Trial { size, error, strays, candidate: other })
         };
         let excerpts = all.iter().map(Vec::len).sum::<usize>() as u64;
         let is_small = excerpts >= self.survey.elements * self.survey.element_type.size() as u64;
@@ -173,32 +207,46 @@ impl Chooser<'_> {
         };
         // Values that come back bit for bit keep doing so, unless that takes many more bytes.
         let is_lost = |trial: &Trial| is_precise && own_error == 0.0 && trial.error > 0.0;
-        let cost =
-            |trial: &Trial| trial.size + if is_lost(trial) { trial.size / EXACTNESS } else { 0 };
+        let cost = |trial: &Trial| {
+            let prices = u64::from(is_lost(trial)) + u64::from(trial.strays.rounded);
+            trial.size + prices * trial.size / EXACTNESS
+        };
+        // The range of the data and 0 come before the bytes.
+        let rank = |trial: &Trial| (trial.strays.lost, cost(trial));
         let smallest = |best: Option<(Position, Trial)>, positions: Vec<Position>| {
             let found = || positions.into_par_iter().filter_map(at).collect::<Vec<_>>();
-            best.into_iter().chain(self.in_threads(found)).min_by_key(|(_, trial)| cost(trial))
+            best.into_iter().chain(self.in_threads(found)).min_by_key(|(_, trial)| rank(trial))
         };
         let mut best = smallest(None, self.positions(&candidate, is_precise));
         if let Some((position, _)) = best {
             best = smallest(best, Chooser::fractional_offsets(position));
+            if best.as_ref().is_some_and(|(_, trial)| !trial.strays.lost.is_none()) {
+                let found = self.to_ends(&candidate, position.steps).into_iter();
+                let found = found.filter_map(|other| Some((position, measured(other, few)?)));
+                best = best.into_iter().chain(found).min_by_key(|(_, trial)| rank(trial));
+            }
         }
         let best = best.and_then(|(_, trial)| {
             if few.len() == all.len() { Some(trial) } else { measured(trial.candidate, all) }
         });
+        let strays = self.strays(&candidate);
+        let best = best.filter(|trial| trial.strays.lost <= strays.lost);
         // No more bytes, except for noise of the compressor, and no less precision.
         let is_as_good = |trial: &Trial| {
-            trial.size <= own_size + own_size / COMPRESSOR_NOISE
+            trial.strays <= strays
+                && trial.size <= own_size + own_size / COMPRESSOR_NOISE
                 && (!is_precise || trial.error <= own_error)
         };
         // A proven candidate needs no comparison element by element.
         let is_sure =
             |candidate: &Candidate| self.is_proven(candidate) || self.is_proven_for_seen(candidate);
         let is_surer = |trial: &Trial| is_sure(&trial.candidate) && !is_sure(&candidate);
+        let own_cost = own_size + u64::from(strays.rounded) * own_size / EXACTNESS;
+        let is_better = |trial: &Trial| {
+            rank(trial) < (strays.lost, own_cost) || (is_as_good(trial) && is_surer(trial))
+        };
         let first = match best {
-            Some(best) if cost(&best) < own_size || (is_as_good(&best) && is_surer(&best)) => {
-                Some(best.candidate)
-            }
+            Some(best) if is_better(&best) => Some(best.candidate),
             _ if candidate.is_roomy() => None,
             best => {
                 let twin = self.with_other_sign(&candidate).and_then(|twin| measured(twin, all));
@@ -212,7 +260,8 @@ impl Chooser<'_> {
     /// As [`Self::best_offsets_first`], if all positions take the same bytes, or the bytes are not known: a position as
     /// precise with room on both sides of the data, then its own.
     fn prefer_headroom(&self, candidate: Candidate) -> Result<Vec<Candidate>> {
-        if candidate.is_roomy() {
+        let strays = self.strays(&candidate);
+        if candidate.is_roomy() && strays.is_none() {
             return Ok(vec![candidate]);
         }
         let exact = Tolerance { absolute: 0.0, relative: 0.0, ..self.tolerance() };
@@ -222,16 +271,27 @@ impl Chooser<'_> {
         let own_error = error(&candidate)?;
         let is_precise = self.is_precise(&candidate, own_error);
         let position = self.positions(&candidate, true).into_iter().next();
-        let moved = position.and_then(|position| {
-            candidate.placement.scale.and_then(|scale| self.moved(&candidate, scale, position))
+        let positions = position.into_iter().flat_map(|position| {
+            [position].into_iter().chain(Chooser::fractional_offsets(position))
         });
+        let own_scale = candidate.placement.scale;
+        let moved = positions
+            .filter_map(|position| self.moved(&candidate, own_scale?, position))
+            .chain(self.to_ends(&candidate, 0.0));
         let has_background = self.has_background(&candidate);
         let is_as_good = |other: &Candidate| {
             self.try_sample(other).is_ok()
                 && (!is_precise || error(other).is_ok_and(|error| error <= own_error))
                 && (!has_background || self.keeps_zero(other))
         };
-        let first = self.with_other_sign(&candidate).into_iter().chain(moved).find(is_as_good);
+        let others = self.with_other_sign(&candidate).into_iter().chain(moved);
+        let ranked = others.filter(is_as_good).map(|other| (self.strays(&other), other));
+        // The first of the best ones.
+        let best = ranked.min_by_key(|(strays, _)| *strays);
+        let is_better = |(found, _): &(Strays, Candidate)| {
+            if candidate.is_roomy() { *found < strays } else { *found <= strays }
+        };
+        let first = best.filter(is_better).map(|(_, first)| first);
         Ok(first.into_iter().chain([candidate]).collect())
     }
 }

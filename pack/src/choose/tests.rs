@@ -624,11 +624,79 @@ fn a_scale_is_made_finer_by_some_units_if_that_spares_the_fill_value_a_cast() {
 /// With the offset 2, the codes are far above those of one byte; in the signed type they are near its end.
 #[test]
 fn of_two_types_with_the_same_bytes_the_one_that_leaves_more_room_comes_first() {
-    let values: Vec<f32> = noise(300).map(|x| 2.8 + 0.05 * x).collect();
-    let (found, reason) = all(&surveyed(&values, f32::NAN, &[]), &within(1.0 / 64_000.0));
-    let type_and_offset =
-        |one: &Candidate| (one.chain.encoded_type(), one.placement.offset.map(Scalar::to_f64));
-    let found: Vec<_> = found.iter().take(2).map(type_and_offset).collect();
-    let expected = [ElementType::UInt16, ElementType::Int16].map(|one| (one, Some(2.0)));
-    assert_eq!(found, expected, "{reason}");
+    let mut kept = 0;
+    for more in 0..20_u8 {
+        let least = 2.8 + f32::from(more) * 1.3e-5;
+        let values: Vec<f32> = noise(300).map(|x| least + 0.05 * x).collect();
+        let survey = surveyed(&values, f32::NAN, &[]);
+        let (found, reason) = all(&survey, &within(1.0 / 64_000.0));
+        let type_and_offset =
+            |one: &Candidate| (one.chain.encoded_type(), one.placement.offset.map(Scalar::to_f64));
+        let is_at_two = |one: &&Candidate| type_and_offset(one).1 == Some(2.0);
+        // Otherwise an offset that keeps the range of the data comes first.
+        if beyond(found.iter().find(is_at_two).unwrap(), &survey) > 0.0 {
+            continue;
+        }
+        kept += 1;
+        let found: Vec<_> = found.iter().take(2).map(type_and_offset).collect();
+        let expected = [ElementType::UInt16, ElementType::Int16].map(|one| (one, Some(2.0)));
+        assert_eq!(found, expected, "{reason}");
+    }
+    assert!(kept > 0);
+}
+
+/// How far decoded values leave the range of the data; less than 0 if they do not reach its ends.
+fn beyond(candidate: &Candidate, survey: &Survey) -> f64 {
+    let (least, greatest) = survey.data_range().unwrap();
+    let below = least.to_f64() - decoded(candidate, least).to_f64();
+    below.max(decoded(candidate, greatest).to_f64() - greatest.to_f64())
+}
+
+#[test]
+fn decoded_values_stay_in_the_range_of_the_data_and_zero_stays_zero() {
+    let line = |count: u16, scale: f32| {
+        (0..=count).map(move |index| f32::from(index) / f32::from(count) * scale)
+    };
+    for compressor in [Compressor::None, Compressor::Zstd(5)] {
+        for (values, bound) in [
+            (line(99, 1.0).collect::<Vec<f32>>(), 0.1),
+            (line(2000, 1.0).collect(), 0.1),
+            // Cloud cover, for which no whole number of steps is 1.
+            (line(2000, 1.0).map(|x| x.powi(3)).collect(), 0.006),
+            (line(2000, 100.0).map(|x| x - 30.0).collect(), 0.3),
+            (line(2000, -5.0).collect(), 0.07),
+        ] {
+            let survey = surveyed(&values, f32::NAN, &[]);
+            let candidate = first(&survey, &PackOptions { compressor, ..within(bound) });
+            assert!(beyond(&candidate, &survey) <= 0.0, "{bound} {compressor:?}");
+            assert_eq!(decoded(&candidate, 0.0_f32).to_f64(), 0.0, "{bound} {compressor:?}");
+            assert_eq!(candidate.chain.encoded_type().size(), 1);
+        }
+    }
+}
+
+/// Whatever the bound and the range are, some position of the steps rounds both ends inwards.
+#[test]
+fn an_offset_with_the_same_type_that_keeps_the_ends_comes_first() {
+    let mut state = noise(20_000);
+    let mut next = || state.next().unwrap();
+    let mut kept = 0;
+    for case in 0..120 {
+        let mean = [0.0, 280.0, -3.0, 1e4][case % 4];
+        let spread = 10_f32.powf(4.0 * next() - 2.0);
+        let values: Vec<f32> =
+            noise(40 + case).map(|x| mean + spread * (x - next() / 50.0)).collect();
+        let bound = f64::from(spread) * f64::from(next()).max(1e-3) / 8.0;
+        let bound = bound.max(f64::from(mean.abs()) * 1e-5);
+        let survey = surveyed(&values, f32::NAN, &[]);
+        let compressor = [Compressor::None, Compressor::Zstd(1)][case / 4 % 2];
+        let options = PackOptions { compressor, ..within(bound) };
+        let candidate = first(&survey, &options);
+        // Multiples of a step are rounded to the values' type, and 256 codes in a byte have one position only.
+        let is_free = candidate.placement.grid.is_none() && candidate.room() > 0;
+        kept += u32::from(is_free);
+        let far = beyond(&candidate, &survey);
+        assert!(!is_free || far <= 0.0, "{case}: {far} beyond, {bound} {compressor:?}");
+    }
+    assert!(kept > 60, "{kept}");
 }

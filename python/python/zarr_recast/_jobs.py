@@ -72,6 +72,8 @@ class PackReport(Report):
         All codecs, as in ``zarr.json``.
     range, storable_range : list or None
         Smallest and largest value of the array, and those that the codecs can store.
+    decoded_range : list or None
+        Smallest and largest decoded value, if one of them is outside the data.
     ratio : float or None
         The bytes of all elements divided by those of the stored chunks.
     counts, bytes, error : dict
@@ -97,6 +99,7 @@ class PackReport(Report):
     compression: str
     codecs: list[Any]
     range: list[Any] | None
+    decoded_range: list[Any] | None
     storable_range: list[Any] | None
     ratio: float | None
     counts: dict[str, Any]

@@ -20,7 +20,7 @@ use crate::scan::charts::Charts;
 use crate::scan::lattice::Lattice;
 use crate::scan::limits::ClampStats;
 use crate::scan::missing::Markers;
-use crate::scan::number::{self, extent};
+use crate::scan::number::{self, extent, is_less};
 use crate::scan::survey::Survey;
 use crate::store::links::OutsideLinks;
 use crate::text::{as_shown, nan_pattern};
@@ -76,6 +76,9 @@ pub struct PackReport {
     /// The same, or the range that values were clamped to.
     #[serde(serialize_with = "json::written")]
     pub kept_range: Option<(Scalar, Scalar)>,
+    /// Smallest and largest decoded value, if one of them is outside of `kept_range`, by no more than the bound.
+    #[serde(serialize_with = "json::written")]
+    pub decoded_range: Option<(Scalar, Scalar)>,
     /// The range of values that the codecs can store, seen or not; `None` without value codecs. With differences of
     /// neighbours it is that of the data, or the promised one.
     #[serde(serialize_with = "json::written")]
@@ -156,6 +159,17 @@ pub struct Missing {
     /// Its stored code.
     #[serde(serialize_with = "json::written")]
     pub code: Option<Scalar>,
+}
+
+/// The decoded ends of the data, if they are outside of it. All others decode to values between them, unless they wrap.
+fn decoded_range(
+    survey: &Survey,
+    candidate: &Candidate,
+    out_of_range: OutOfRange,
+) -> Option<(Scalar, Scalar)> {
+    let (least, greatest) = survey.range().filter(|_| out_of_range != OutOfRange::Wrap)?;
+    let (low, high) = candidate.decoded_value(least).zip(candidate.decoded_value(greatest))?;
+    (is_less(low, least) || is_less(greatest, high)).then_some((low, high))
 }
 
 /// Kinds of NaN, bit patterns, of which the codecs make fewer.
@@ -344,7 +358,6 @@ impl PackReport {
             OutOfRange::Wrap => (clamping.count, stats.out_of_range),
             _ => (clamping.alone + stats.out_of_range, 0),
         };
-        let mapped_nan = if candidate.nan.is_some() { survey.nan } else { 0 };
         let missing = survey.markers.values().iter().map(|&value| {
             let count = survey.count(value);
             Missing { value, count, code: number::encoded(&candidate.chain, value) }
@@ -383,6 +396,7 @@ impl PackReport {
             outside_links: OutsideLinks::default(),
             range,
             kept_range: survey.range(),
+            decoded_range: decoded_range(survey, &candidate, options.out_of_range),
             storable_range: candidate.storable(context.all, storage.keeps_room()),
             bound: bound(options, candidate.only),
             grid: candidate.only,
@@ -395,7 +409,7 @@ impl PackReport {
                 missing: survey.missing() - infinities,
                 fill,
                 infinite: survey.infinite + infinities,
-                mapped: mapped_nan + mapped_missing + mapped_fill,
+                mapped: candidate.nan.map_or(0, |_| survey.nan) + mapped_missing + mapped_fill,
                 clamped,
                 wrapped,
                 collisions: stats.comparison.collisions(),

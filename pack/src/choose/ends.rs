@@ -1,0 +1,79 @@
+//! Whether decoded values stay in the range of the data, and 0 stays 0.
+
+use recast_kernels::{Rounding, Scalar};
+
+use super::candidate::{Candidate, factor};
+use super::chooser::{Chooser, unit_roundoff};
+use crate::scan::number::is_less;
+
+/// From this many steps on, one more in the range takes no bytes worth mentioning.
+const MANY_STEPS: f64 = 32.0;
+
+/// What codecs do to the ends of the range to store, and to 0; what does less is less.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Strays {
+    pub(super) lost: Lost,
+    /// The ends beyond which multiples of a step are by no more than the arithmetic rounds.
+    pub(super) rounded: u8,
+}
+
+/// What cannot be put down to rounding.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Lost {
+    /// The ends beyond which decoded values are.
+    ends: u8,
+    /// Whether 0 is in the range, and becomes another value. If it does not, no value changes its sign.
+    zero: bool,
+}
+
+impl Lost {
+    pub(super) fn is_none(self) -> bool {
+        self == Self::default()
+    }
+}
+
+impl Strays {
+    pub(super) fn is_none(self) -> bool {
+        self == Self::default()
+    }
+}
+
+impl Chooser<'_> {
+    /// How decoded values leave the range to store.
+    pub(super) fn strays(&self, candidate: &Candidate) -> Strays {
+        let mut strays = Strays::default();
+        let Some((least, greatest)) = self.survey.to_store() else { return strays };
+        // Multiples of a step are away from values on the grid by that alone.
+        let is_on_grid = self.takes_multiples(candidate);
+        let near = 2.0 * self.rounding_of_values();
+        for end in [least, greatest] {
+            let Some(back) = candidate.decoded_value(end) else { continue };
+            if self.is_within(back) {
+                continue;
+            }
+            let is_rounded = is_on_grid && (back.to_f64() - end.to_f64()).abs() <= near;
+            let count = if is_rounded { &mut strays.rounded } else { &mut strays.lost.ends };
+            *count += 1;
+        }
+        let zero = Scalar::zero(self.survey.element_type);
+        let has_zero = !is_less(zero, least) && !is_less(greatest, zero);
+        strays.lost.zero = has_zero && !self.keeps_zero(candidate);
+        strays
+    }
+
+    /// Scales that are finer by less than a step in the range, of which the end farther from 0, or the other one, is a whole
+    /// number of steps away from 0; with the last one, a little less.
+    pub(super) fn scales_to_ends(&self, candidate: &Candidate) -> Vec<Scalar> {
+        if self.takes_multiples(candidate) || self.survey.element_type.is_integer() {
+            return Vec::new();
+        }
+        let scale = factor(candidate.placement.scale);
+        let ends = [self.greatest.to_f64(), -self.least.to_f64()];
+        let ends = ends.into_iter().filter(|end| end * scale >= MANY_STEPS);
+        let scales = ends.flat_map(|end| {
+            let whole = (end * scale).ceil() / end;
+            [whole, whole * (1.0 + 8.0 * unit_roundoff(self.working))]
+        });
+        scales.filter_map(|scale| self.working_scalar(scale, Rounding::TowardsPositive)).collect()
+    }
+}
