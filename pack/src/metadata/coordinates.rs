@@ -145,7 +145,8 @@ fn own_reason(node: &Described<'_>) -> Option<String> {
     {
         return of("standard_name", name);
     }
-    ["axis", "_CoordinateAxisType"]
+    // CF has `positive` for vertical coordinates only.
+    ["axis", "_CoordinateAxisType", "positive"]
         .into_iter()
         .find_map(|attribute| of(attribute, text(node, attribute)?))
 }

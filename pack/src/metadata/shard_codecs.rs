@@ -21,8 +21,8 @@ pub struct Readers {
     pub zarr_python: Reading,
     /// zarrs with zarrs-recast.
     pub zarrs: Reading,
-    /// Whether zarr-python needs zarr-recast, and cannot do with cast-value-rs: for such a type, or for a map that names a
-    /// kind of NaN by its bits.
+    /// Whether zarr-python needs zarr-recast, and cannot do with cast-value-rs: for such a type, for a map that names a kind
+    /// of NaN by its bits, or for integers whose scale or offset is none of their type.
     pub needs_zarr_recast: bool,
     /// Whether zarr-python needs `ml_dtypes` for one of the types.
     pub needs_ml_dtypes: bool,
@@ -87,7 +87,9 @@ pub(crate) fn readers(
     let encoded = Chain::bind(element_type, None, value_codecs, &BindOptions::default());
     let encoded = encoded.map_or(element_type, |chain| chain.encoded_type());
     let needs_ml_dtypes = [element_type, encoded].into_iter().any(|one| numpy_name(one).is_none());
-    let needs_zarr_recast = needs_ml_dtypes || value_codecs.iter().any(names_nan_by_bits);
+    let is_beyond = |codec: &Codec| is_beyond_type(codec, element_type);
+    let needs_zarr_recast =
+        needs_ml_dtypes || value_codecs.iter().any(|one| names_nan_by_bits(one) || is_beyond(one));
     let has_numcodecs = all.all().any(|entry| entry.name.starts_with("numcodecs."));
     let is_unread = has_numcodecs || unread_by_gdal(element_type, value_codecs).is_some();
     let gdal = (!is_unread).then_some(Reader::GDAL);
@@ -100,6 +102,15 @@ fn names_nan_by_bits(codec: &Codec) -> bool {
     let maps = cast.scalar_map.iter().flat_map(|map| [&map.encode, &map.decode]);
     let mut numbers = maps.flatten().flat_map(Entries::iter).flat_map(|(key, to)| [key, to]);
     numbers.any(|number| number.text().starts_with("\"0x"))
+}
+
+/// Whether a scale or an offset is no value of the array's type, which zarr-python's own `scale_offset` wants of an array of
+/// integers, whatever the codecs before it cast to.
+fn is_beyond_type(codec: &Codec, element_type: ElementType) -> bool {
+    let Codec::ScaleOffset(affine) = codec else { return false };
+    let numbers = [&affine.offset, &affine.scale].into_iter().flatten();
+    let mut numbers = numbers.map(|number| number.to_scalar(element_type));
+    element_type.is_integer() && numbers.any(|number| number.is_err())
 }
 
 /// The part of value codecs that GDAL lacks, if there is one.
@@ -131,6 +142,32 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn integers_whose_scale_is_none_of_their_type_need_zarr_recast() {
+        let chain = |scale: f64, offset: i32| {
+            let list = json!([
+                {"name": "cast_value", "configuration": {"data_type": "float64"}},
+                {"name": "scale_offset", "configuration": {"scale": scale, "offset": offset}},
+                {"name": "cast_value", "configuration": {"data_type": "uint8"}},
+                {"name": "bytes"},
+            ]);
+            let codecs = Codec::list_from_json(&json!(list.as_array().unwrap()[..3]).to_string());
+            (list, codecs.unwrap())
+        };
+        for (scale, offset, element_type, needs) in [
+            (1.0 / 3.0, 0, ElementType::UInt8, true),
+            (2.0, 0, ElementType::UInt8, false),
+            (2.0, -1, ElementType::UInt16, true),
+            (2.0, -1, ElementType::Int16, false),
+            (1.0 / 3.0, 0, ElementType::Float32, false),
+        ] {
+            let (list, codecs) = chain(scale, offset);
+            let readers = readers(&list, &codecs, element_type);
+            let case = format!("{scale} {offset} {element_type}");
+            assert_eq!(readers.needs_zarr_recast, needs, "{case}");
+        }
+    }
 
     #[test]
     fn value_codecs_pass_a_transposition_and_nothing_else() {

@@ -23,7 +23,7 @@ const ROLES: [(&str, &str); 12] = [
 ];
 
 /// Attributes by which an array itself is a coordinate.
-const OWN: [(&str, &str); 14] = [
+const OWN: [(&str, &str); 15] = [
     ("units", "days since 1970-01-01"),
     ("units", "hours Since 1900-01-01 00:00"),
     ("units", "degrees_north"),
@@ -37,6 +37,7 @@ const OWN: [(&str, &str); 14] = [
     ("axis", "Z"),
     ("axis", "T"),
     ("_CoordinateAxisType", "Height"),
+    ("positive", "up"),
     ("_CoordinateAxisType", "Lon"),
 ];
 

@@ -663,3 +663,22 @@ fn a_group_of_which_one_array_cannot_stay_is_left_as_it_was() {
     let error = stays(&input);
     assert!(error.contains("writing") && error.contains("mask/zarr.json"), "{error}");
 }
+
+/// numcodecs has defaults for the levels that Zarr v2 may leave out.
+#[test]
+fn compressors_of_zarr_v2_need_no_level() {
+    let folder = tempfile::tempdir().unwrap();
+    for id in ["zlib", "bz2", "gzip", "zstd"] {
+        let input = folder.path().join(id);
+        let members = json!({"shape": [4], "chunks": [4], "dtype": "<f4", "fill_value": 1.5});
+        create_v2(&input, members);
+        let document = std::fs::read_to_string(input.join(".zarray")).unwrap();
+        let compressor = format!(r#""compressor":{{"id":"{id}"}}"#);
+        let document = document.replace(r#""compressor":null"#, &compressor);
+        assert!(document.contains(id));
+        std::fs::write(input.join(".zarray"), document).unwrap();
+        let mut values = Vec::new();
+        told(cat(&input, CatFormat::Raw, &one_thread(), &mut values)).unwrap();
+        assert_eq!(values, f32s(&[1.5; 4]), "{id}");
+    }
+}

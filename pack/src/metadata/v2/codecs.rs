@@ -181,6 +181,11 @@ fn counterpart(
             json!({"name": "crc32c"})
         }
         "vlen-utf8" | "vlen-bytes" => codec(id, json!({})),
+        "zlib" | "bz2" => {
+            let level = number("level", 1);
+            configuration.insert("level".into(), level);
+            codec(&format!("numcodecs.{id}"), configuration.into())
+        }
         other => {
             // In Zarr v3, zarr-python would take the size of the array's elements.
             if other == "shuffle" {
