@@ -679,6 +679,6 @@ fn compressors_of_zarr_v2_need_no_level() {
         std::fs::write(input.join(".zarray"), document).unwrap();
         let mut values = Vec::new();
         told(cat(&input, CatFormat::Raw, &one_thread(), &mut values)).unwrap();
-        assert_eq!(values, f32s(&[1.5; 4]), "{id}");
+        assert_eq!(f32s(&values), [1.5; 4], "{id}");
     }
 }
