@@ -145,9 +145,11 @@ fn own_reason(node: &Described<'_>) -> Option<String> {
     {
         return of("standard_name", name);
     }
-    // CF has `positive` for vertical coordinates only.
-    ["axis", "_CoordinateAxisType", "positive"]
+    // CF has `positive` for vertical coordinates only; some fields of several dimensions have it all the same.
+    let is_line = node.dimensions.as_ref().is_some_and(|names| names.len() == 1);
+    ["axis", "_CoordinateAxisType"]
         .into_iter()
+        .chain(is_line.then_some("positive"))
         .find_map(|attribute| of(attribute, text(node, attribute)?))
 }
 

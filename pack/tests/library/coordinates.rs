@@ -1,7 +1,8 @@
 //! Groups: what describes other arrays by the conventions of CF stays exact.
 
 use crate::common::{
-    Sample, Trial, contents, create_group, one_thread, options, packed, quarters, told, within,
+    Sample, Trial, bytes, contents, create_group, one_thread, options, outcome, packed, quarters,
+    told, within,
 };
 use recast_pack::{ArrayReport, GroupJob, GroupReport, Job};
 use serde_json::{Value, json};
@@ -23,7 +24,7 @@ const ROLES: [(&str, &str); 12] = [
 ];
 
 /// Attributes by which an array itself is a coordinate.
-const OWN: [(&str, &str); 15] = [
+const OWN: [(&str, &str); 14] = [
     ("units", "days since 1970-01-01"),
     ("units", "hours Since 1900-01-01 00:00"),
     ("units", "degrees_north"),
@@ -37,7 +38,6 @@ const OWN: [(&str, &str); 15] = [
     ("axis", "Z"),
     ("axis", "T"),
     ("_CoordinateAxisType", "Height"),
-    ("positive", "up"),
     ("_CoordinateAxisType", "Lon"),
 ];
 
@@ -93,4 +93,18 @@ fn ancillary_variables_are_packed_with_a_warning() {
     let report = run(&trial.group_job(options(json!({"max-abs-error": 0.3}))));
     assert_eq!(packed(&report), ["field", "other"]);
     assert!(report.warnings.iter().any(|one| one.contains("--exclude other")), "{report:?}");
+}
+
+#[test]
+fn an_array_of_one_dimension_with_a_positive_direction_is_a_vertical_coordinate() {
+    let trial = group_of(json!({}), json!({}));
+    Sample::new("float64", &[2], &[2], json!(0))
+        .with("attributes", json!({"units": "m", "positive": "up"}))
+        .with("dimension_names", json!(["h"]))
+        .write(&trial.input().join("height"), &bytes(&[1.123, 2.234]));
+    let report = run(&trial.group_job(within(0.1)));
+    assert_eq!(
+        outcome(&report.arrays, "height").reason(),
+        Some("a coordinate: its positive is up")
+    );
 }
