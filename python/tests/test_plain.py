@@ -47,7 +47,7 @@ def test_a_relative_bound_and_a_precision():
     assert np.nanmax(abs(after - data) / data) <= 1e-3
     assert (after.view("u4")[~np.isnan(after)] & 0x3FFF == 0).all()
     np.testing.assert_array_equal(round_to(data, precision=0.25), np.round(data * 4) / 4)
-    with pytest.raises(ValueError, match="precision 0.01 is not a power of two"):
+    with pytest.raises(ValueError, match="precision=0.01 is not a power of two"):
         round_to(data, precision=0.01)
     with pytest.raises(ValueError, match="what to keep"):
         round_to(data)

@@ -90,8 +90,13 @@ fn rows_of_choice(report: &PackReport, table: &mut Table) {
     let storable = report.storable_range.map(|(least, greatest)| format!("{least} to {greatest}"));
     let grid = report.grid.map(|grid| format!(", {grid} only")).unwrap_or_default();
     let storable = storable.map(|range| format!("; {range} can be stored{grid}"));
-    let decoded = beyond(report);
-    table.row("range", [Some(range), storable, decoded].into_iter().flatten().collect::<String>());
+    let beyond = beyond(report);
+    let shown =
+        beyond.as_ref().filter(|(_, is_more)| *is_more).map(|(text, _)| format!("; {text}"));
+    table.row("range", [Some(range), storable, shown].into_iter().flatten().collect::<String>());
+    if let Some((text, false)) = beyond {
+        table.detail("rounding", text);
+    }
     if let Some(scale_from) = &report.scale_from
         && let Some((least, greatest)) = scale_from.range
     {
@@ -103,16 +108,19 @@ fn rows_of_choice(report: &PackReport, table: &mut Table) {
     }
 }
 
-/// By how much decoded values leave the range of the data.
-fn beyond(report: &PackReport) -> Option<String> {
+/// What decoded values are beyond the data, and whether that is more than the rounding of float32, which nobody looks for.
+fn beyond(report: &PackReport) -> Option<(String, bool)> {
     let ((least, greatest), kept) = report.decoded_range.zip(report.kept_range)?;
+    let magnitude = kept.0.to_f64().abs().max(kept.1.to_f64().abs());
+    let rounding = 2.0 * f64::from(f32::EPSILON) * magnitude;
     let sides = [(kept.0, least, "below"), (greatest, kept.1, "above")];
-    let beyond = sides.map(|(greater, less, side)| {
-        let by = greater.to_f64() - less.to_f64();
-        (by > 0.0).then(|| format!("{} {side}", measured(by)))
-    });
-    let beyond: Vec<String> = beyond.into_iter().flatten().collect();
-    Some(format!("; decoded {least} to {greatest}, beyond the data by {}", beyond.join(" and ")))
+    let sides = sides.map(|(greater, less, side)| (greater.to_f64() - less.to_f64(), side));
+    let beyond = sides.iter().filter(|(by, _)| *by > 0.0);
+    let beyond: Vec<String> =
+        beyond.map(|(by, side)| format!("{} {side}", measured(*by))).collect();
+    let text =
+        format!("decoded {least} to {greatest}, beyond the data by {}", beyond.join(" and "));
+    Some((text, sides.iter().any(|(by, _)| *by > rounding)))
 }
 
 fn rows_of_counts(report: &PackReport, table: &mut Table) {

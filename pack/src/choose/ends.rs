@@ -2,7 +2,7 @@
 
 use recast_kernels::{Rounding, Scalar};
 
-use super::candidate::{Candidate, factor};
+use super::candidate::{Candidate, Special, factor};
 use super::chooser::{Chooser, unit_roundoff};
 use crate::scan::number::is_less;
 
@@ -20,6 +20,8 @@ pub(super) struct Strays {
 /// What cannot be put down to rounding.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Lost {
+    /// Whether a fill value that elements have has a code apart, so that CF's attributes could express it only as missing.
+    fill: bool,
     /// The ends beyond which decoded values are.
     ends: u8,
     /// Whether 0 is in the range, and becomes another value. If it does not, no value changes its sign.
@@ -57,8 +59,22 @@ impl Chooser<'_> {
         }
         let zero = Scalar::zero(self.survey.element_type);
         let has_zero = !is_less(zero, least) && !is_less(greatest, zero);
-        strays.lost.zero = has_zero && !self.keeps_zero(candidate);
+        let is_zero_lost = has_zero && !self.keeps_zero(candidate);
+        strays.lost.zero = is_zero_lost;
+        strays.lost.fill = self.has_fill_apart(candidate);
         strays
+    }
+
+    /// Whether the fill value is no marker, elements have it, and its code does not lie among the others.
+    fn has_fill_apart(&self, candidate: &Candidate) -> bool {
+        let fill = self.survey.fill_value;
+        let is_apart = |special: &Special| {
+            special.value.equals(fill) && (special.entry.is_some() || special.stand_in.is_some())
+        };
+        fill.is_finite()
+            && !self.survey.markers.contains(fill)
+            && self.survey.count(fill) > 0
+            && candidate.specials.iter().any(is_apart)
     }
 
     /// Scales that are finer by less than a step in the range, of which the end farther from 0, or the other one, is a whole

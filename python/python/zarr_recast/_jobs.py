@@ -111,6 +111,10 @@ class PackReport(Report):
     coarse: dict[str, float | None] | None
     dry_run: bool
 
+    def _headline(self) -> str | None:
+        # Values between those of the grid may be off by more than the bound.
+        return None if self.grid is None else self.bound
+
 
 @dataclass(frozen=True, repr=False)
 class FromCfReport(Report):
