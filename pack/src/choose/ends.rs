@@ -65,16 +65,15 @@ impl Chooser<'_> {
         strays
     }
 
-    /// Whether the fill value is no marker, elements have it, and its code does not lie among the others.
+    /// Whether a fill value of any of the arrays is no marker, elements have it, and its code does not lie among the others.
     fn has_fill_apart(&self, candidate: &Candidate) -> bool {
-        let fill = self.survey.fill_value;
-        let is_apart = |special: &Special| {
-            special.value.equals(fill) && (special.entry.is_some() || special.stand_in.is_some())
-        };
-        fill.is_finite()
-            && !self.survey.markers.contains(fill)
-            && self.survey.count(fill) > 0
-            && candidate.specials.iter().any(is_apart)
+        candidate.specials.iter().any(|Special { value, stand_in, entry }| {
+            (entry.is_some() || stand_in.is_some())
+                && value.is_finite()
+                && self.survey.fill_values.iter().any(|fill| fill.equals(*value))
+                && !self.survey.markers.contains(*value)
+                && self.survey.count(*value) > 0
+        })
     }
 
     /// Scales that are finer by less than a step in the range, of which the end farther from 0, or the other one, is a whole
