@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Error, Result, bail};
 use recast_pack::text::as_shown;
 use recast_pack::{
-    ArrayInfo, ArrayRule, CatFormat, CompareJob, DryRun, FromCfJob, GroupInfo, Job, StagedFile,
-    SuggestJob, ToCfJob, UnpackGroupJob, UnpackJob, array_in, is_group,
+    ArrayInfo, ArrayRule, CatFormat, CompareJob, DryRun, FromCfJob, GroupInfo, Job, Outcome,
+    StagedFile, SuggestJob, ToCfJob, UnpackGroupJob, UnpackJob, array_in, is_group,
 };
 use serde::Serialize;
 
@@ -180,7 +180,12 @@ pub(crate) fn info(arguments: &Info) -> Result<()> {
     if is_group(array) {
         let mut info = GroupInfo::read(array)?;
         if !shows_attributes {
-            info.clear_attributes();
+            info.attributes.clear();
+            for one in &mut info.arrays {
+                if let Outcome::Done { report } = &mut one.outcome {
+                    report.attributes.clear();
+                }
+            }
         }
         return print(&info, arguments.show());
     }

@@ -7,21 +7,13 @@ import sys
 
 import numpy as np
 import pytest
+from conftest import VALUES
 
 import zarr_recast
 from zarr_recast import compare, encoding_for, pack, suggest, verify
 
 zarr = pytest.importorskip("zarr", minversion="3.3.0")
 xr = pytest.importorskip("xarray")
-
-VALUES = np.random.default_rng(1).uniform(250, 300, (6, 10)).astype("float32")
-
-
-@pytest.fixture
-def source(tmp_path):
-    path = tmp_path / "in.zarr"
-    zarr.create_array(path, data=VALUES, chunks=(3, 10))
-    return path
 
 
 def test_a_source_that_is_missing_is_a_file_not_found_error(source, tmp_path):

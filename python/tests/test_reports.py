@@ -4,19 +4,11 @@ import pickle
 
 import numpy as np
 import pytest
+from conftest import VALUES
 
 from zarr_recast import Chain, compare, pack, verify
 
 zarr = pytest.importorskip("zarr", minversion="3.3.0")
-
-VALUES = np.random.default_rng(1).uniform(250, 300, (6, 10)).astype("float32")
-
-
-@pytest.fixture
-def source(tmp_path):
-    path = tmp_path / "in.zarr"
-    zarr.create_array(path, data=VALUES, chunks=(3, 10))
-    return path
 
 
 def text_of(report):

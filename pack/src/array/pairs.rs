@@ -73,9 +73,10 @@ impl<'a> Pairs<'a> {
         work: impl Fn(&Region, [Vec<u8>; 2]) -> Result<T> + Sync,
         merge: impl Fn(T, T) -> T,
     ) -> Result<T> {
-        let filled = |region: &Region, [a, b]: Stored| {
-            work(region, [self.a.or_fill(region, a), self.b.or_fill(region, b)])
+        let one = |number| {
+            let (region, elements) = self.elements(number)?;
+            work(&region, elements)
         };
-        self.merge(pass, workers, filled, merge)
+        workers.merge(self.guide().pass(pass), self.regions(), one, merge)
     }
 }

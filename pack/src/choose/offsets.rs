@@ -218,13 +218,8 @@ impl Chooser<'_> {
             best.into_iter().chain(self.in_threads(found)).min_by_key(|(_, trial)| rank(trial))
         };
         let mut best = smallest(None, self.positions(&candidate, is_precise));
-        if let Some((position, trial)) = &best {
-            let (position, lost) = (*position, trial.strays.lost);
-            let mut more = Chooser::fractional_offsets(position);
-            if position.phase == Phase::Multiple && !lost.is_none() {
-                more.push(Position { phase: Phase::Zero, ..position });
-            }
-            best = smallest(best, more);
+        if let Some((position, _)) = best {
+            best = smallest(best, Chooser::fractional_offsets(position));
             if best.as_ref().is_some_and(|(_, trial)| !trial.strays.lost.is_none()) {
                 let found = self.to_ends(&candidate, position.steps).into_iter();
                 let found = found.filter_map(|other| Some((position, measured(other, few)?)));

@@ -199,10 +199,8 @@ impl Output<'_> {
     ) -> Result<()> {
         /// Files that are listed before they are copied.
         const BATCH: usize = 1 << 16;
-        let mut workers = None;
         let mut files = Vec::new();
-        let mut arrays = arrays.peekable();
-        while let Some(node) = arrays.next() {
+        for node in arrays {
             let place = node.path.inside(self.directory)?;
             let shown = || node.location.path().display().to_string();
             // An array need not have a file.
@@ -213,24 +211,24 @@ impl Output<'_> {
             }
             let keys = node.keys_to_copy().with_context(shown)?;
             files.extend(keys.into_iter().map(|key| (node, key)));
-            if files.len() >= BATCH || arrays.peek().is_none() {
-                let workers = match &mut workers {
-                    Some(workers) => workers,
-                    none => none.insert(Workers::copying(runtime, PIECE)?),
-                };
-                self.copy_all(&files, workers)?;
+            if files.len() >= BATCH {
+                self.copy_all(&files, runtime)?;
                 files.clear();
             }
         }
-        Ok(())
+        self.copy_all(&files, runtime)
     }
 
-    fn copy_all(&self, files: &[(&Node, SafePath)], workers: &Workers) -> Result<()> {
+    fn copy_all(&self, files: &[(&Node, SafePath)], runtime: &Runtime) -> Result<()> {
+        if files.is_empty() {
+            return Ok(());
+        }
         let copy = |index: u64| {
             let Some((node, key)) = files.get(index as usize) else { return Ok(true) };
-            node.transfer(key, &node.path.inside(self.directory)?, self.transfer, workers.runtime())
+            node.transfer(key, &node.path.inside(self.directory)?, self.transfer, runtime)
                 .with_context(|| node.location.path().display().to_string())
         };
+        let workers = Workers::copying(runtime, PIECE)?;
         workers.run("copy", files.len() as u64, copy, |_| Ok(()))
     }
 

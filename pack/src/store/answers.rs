@@ -43,7 +43,7 @@ struct BoundedClient {
 impl HttpService for BoundedClient {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let BoundedAnswers { has_lists, patience } = self.bounds;
-        let is_list = request.uri().query().is_some_and(|query| query.contains("list"));
+        let is_list = request.uri().query().is_some_and(is_list);
         let is_of_object = request.method() == "GET" && !(has_lists && is_list);
         let (head, body) = self.client.execute(request).await?.into_parts();
         if !head.status.is_success() {
@@ -66,6 +66,11 @@ impl HttpService for BoundedClient {
     }
 }
 
+/// Whether a query asks for a list: of S3 and Google Cloud, or of Azure. A signature may hold any letters.
+fn is_list(query: &str) -> bool {
+    query.split('&').any(|part| part.starts_with("list-type=") || part == "comp=list")
+}
+
 /// Reads a body up to a limit. Whether that is all of it.
 async fn gather(body: HttpResponseBody, most: usize, all: &mut Vec<u8>) -> Result<bool, HttpError> {
     let mut parts = body.bytes_stream();
@@ -77,4 +82,21 @@ async fn gather(body: HttpResponseBody, most: usize, all: &mut Vec<u8>) -> Resul
         }
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_is_told_from_an_object_by_its_query() {
+        for (query, expected) in [
+            ("list-type=2&prefix=data%2F", true),
+            ("restype=container&comp=list", true),
+            ("sv=2024&sig=alistb%3D", false),
+            ("versionId=list", false),
+        ] {
+            assert_eq!(is_list(query), expected, "{query}");
+        }
+    }
 }

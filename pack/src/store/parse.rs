@@ -50,8 +50,8 @@ fn parse_in_default_environment(text: &[u8]) -> Result<Document> {
             Some(first) if is_word(first) => 1,
             _ => token.bytes().filter(|byte| b"[{".contains(byte)).count(),
         };
-        let steps = token.bytes().filter(|_| !token.starts_with('"'));
-        let is_too_deep = steps.into_iter().any(|byte| {
+        let mut steps = token.bytes().filter(|_| !token.starts_with('"'));
+        let is_too_deep = steps.any(|byte| {
             match byte {
                 b'[' | b'{' => depth += 1,
                 b']' | b'}' => depth = depth.saturating_sub(1),

@@ -139,14 +139,17 @@ fn a_bound_over_the_range_is_coarse_for_no_array() {
     assert!(reports(&report).iter().all(|report| report.coarse.is_none()));
 }
 
+/// A job with the tables of a `recast.toml`.
+fn with_tables(trial: &Trial, text: &str) -> GroupJob {
+    let rules = told(ArrayRule::list_from_toml(text)).unwrap();
+    GroupJob { rules, ..trial.group_job(PackOptions::default()) }
+}
+
 /// `name = '*'` stands for the data, as a run without a table does.
 #[test]
 fn a_pattern_of_a_table_leaves_coordinates_alone() {
     let trial = of_weather();
-    let job = |text: &str| -> GroupJob {
-        let rules = told(ArrayRule::list_from_toml(text)).unwrap();
-        GroupJob { rules, ..trial.group_job(PackOptions::default()) }
-    };
+    let job = |text: &str| with_tables(&trial, text);
     let table = "[[array]]\nname = '**'\nmax-abs-error = 0.01";
     let arrays = ["deep/t2m", "flag", "t2m", "wind"];
     assert_eq!(packed(&run(&job(table))), arrays);
@@ -159,10 +162,7 @@ fn a_pattern_of_a_table_leaves_coordinates_alone() {
 #[test]
 fn a_configuration_says_how_for_each() {
     let trial = of_weather();
-    let rules = |text: &str| -> GroupJob {
-        let rules = told(ArrayRule::list_from_toml(text)).unwrap();
-        GroupJob { rules, ..trial.group_job(PackOptions::default()) }
-    };
+    let rules = |text: &str| with_tables(&trial, text);
     let job = rules(
         r#"
         [[array]]

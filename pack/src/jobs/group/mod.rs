@@ -14,12 +14,11 @@ use anyhow::{Context, bail};
 use crate::error::Result;
 use crate::jobs::pack::PackJob;
 use crate::jobs::runner::{DryRun, Job};
-use crate::jobs::tree::{ArrayOutcome, GroupReport, Outcome, Output, each_array};
+use crate::jobs::tree::{ArrayOutcome, GroupReport, Outcome, Output, arrays_of, each_array};
 use crate::metadata::coordinates::{companions, coordinates};
 use crate::metadata::tree;
 use crate::runtime::Runtime;
 use crate::store::destination::Destination;
-use crate::store::location::Kind;
 use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
 use crate::text::arrays;
@@ -71,7 +70,7 @@ impl GroupJob {
         let described = described(&nodes);
         let coordinates = coordinates(&described);
         let mut treatments = BTreeMap::new();
-        for node in nodes.iter().filter(|node| node.kind == Kind::Array) {
+        for node in arrays_of(&nodes) {
             let own = rules.options_of(&node.path)?;
             let properties = properties(node, &coordinates, own.from_cf, self.repack);
             let treatment = rules.treatment(&node.path, &properties, own);

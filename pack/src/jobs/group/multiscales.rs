@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use crate::jobs::tree::arrays_of;
 use crate::metadata::document::values;
 use crate::metadata::tree::Node;
 use crate::store::location::Kind;
@@ -15,8 +16,7 @@ use crate::store::location::Kind;
 /// [OME-Zarr]: https://ngff.openmicroscopy.org/0.5/#multiscale-md
 /// [GeoZarr]: https://github.com/zarr-conventions/multiscales
 pub(super) fn pyramids(nodes: &[Node]) -> Vec<Vec<&str>> {
-    let arrays = nodes.iter().filter(|node| node.kind == Kind::Array);
-    let arrays: BTreeMap<&str, &Node> = arrays.map(|node| (&*node.path, node)).collect();
+    let arrays: BTreeMap<&str, &Node> = arrays_of(nodes).map(|node| (&*node.path, node)).collect();
     let mut pyramids = Vec::new();
     for group in nodes.iter().filter(|node| node.kind == Kind::Group) {
         for levels in levels_of_images(&group.document) {

@@ -152,7 +152,7 @@ impl ArrayInfo {
             precision: chain.as_ref().and_then(|chain| precision(chain, source)),
             rounded: None,
             stored: None,
-            attributes: source.array().attributes().clone(),
+            attributes: attributes.clone(),
             warnings,
         }
     }

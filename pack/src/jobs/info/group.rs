@@ -42,16 +42,6 @@ impl GroupInfo {
         })
     }
 
-    /// Leaves out the attributes of the group and of its arrays.
-    pub fn clear_attributes(&mut self) {
-        self.attributes.clear();
-        for one in &mut self.arrays {
-            if let Outcome::Done { report } = &mut one.outcome {
-                report.attributes.clear();
-            }
-        }
-    }
-
     fn of(path: &Path) -> Result<Self> {
         let location = Location::new(path)?;
         if location.kind()? != Kind::Group {

@@ -181,16 +181,17 @@ fn counterpart(
             json!({"name": "crc32c"})
         }
         "vlen-utf8" | "vlen-bytes" => codec(id, json!({})),
-        "zlib" | "bz2" => {
-            let level = number("level", 1);
-            configuration.insert("level".into(), level);
-            codec(&format!("numcodecs.{id}"), configuration.into())
-        }
         other => {
-            // In Zarr v3, zarr-python would take the size of the array's elements.
-            if other == "shuffle" {
-                let size = number("elementsize", 4);
-                configuration.insert("elementsize".into(), size);
+            // What numcodecs takes in Zarr v2 for what is left out.
+            let default = match other {
+                // In Zarr v3, zarr-python would take the size of the array's elements.
+                "shuffle" => Some(("elementsize", 4)),
+                "zlib" | "bz2" => Some(("level", 1)),
+                _ => None,
+            };
+            if let Some((name, default)) = default {
+                let value = number(name, default);
+                configuration.insert(name.into(), value);
             }
             codec(&format!("numcodecs.{other}"), configuration.into())
         }
