@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use recast_pack::text::as_shown;
+use recast_pack::text::{as_shown, shown};
 use recast_pack::{
     AllClose, ArrayRule, CompareJob, DryRun, Error, FromCfJob, GroupJob, PackJob, Runtime, is_group,
 };
@@ -138,6 +138,7 @@ fn run(request: &Request, interrupt: Arc<AtomicBool>, progress: Arc<Seen>) -> Re
 /// A report as JSON, with what Python shows of it.
 fn answer(report: &(impl Serialize + Shown), failure: Option<&str>) -> Value {
     let (text, html) = report.text_and_html();
+    let failure = failure.map(shown);
     let arrays: BTreeMap<String, String> = report.texts_of_arrays().into_iter().collect();
     json!({ "report": report, "failure": failure, "text": text, "html": html, "texts": arrays })
 }

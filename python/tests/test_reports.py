@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from conftest import VALUES
 
-from zarr_recast import Chain, compare, pack, verify
+from zarr_recast import Chain, compare, pack, suggest, verify
 
 zarr = pytest.importorskip("zarr", minversion="3.3.0")
 
@@ -70,3 +70,14 @@ def test_chains_compare_by_value():
         None,
     ]:
         assert chain != other
+
+
+def test_names_of_others_reach_no_terminal_as_they_are(tmp_path):
+    name = "ev\x1b[31m\nil"
+    group = zarr.create_group(tmp_path / "in.zarr")
+    group.create_array(name, data=VALUES)
+    pack(tmp_path / "in.zarr", tmp_path / "out.zarr", max_abs_error=0.1)
+    report = verify(tmp_path / "in.zarr", tmp_path / "out.zarr", atol=0, rtol=0)
+    suggested = suggest(tmp_path / "in.zarr")
+    for text in [repr(report), report.failure, report._repr_html_(), str(suggested), suggested._repr_html_()]:
+        assert "\x1b" not in text and "31m\nil" not in text and "[31m" in text, text

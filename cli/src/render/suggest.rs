@@ -180,7 +180,7 @@ impl Report for SuggestGroupReport {
     }
 
     fn to_copy(&self) -> Option<String> {
-        Some(commands(&self.suggestions))
+        (!self.suggestions.is_empty()).then(|| commands(&self.suggestions))
     }
 
     fn arrays(&self) -> Vec<(&str, &dyn Report)> {

@@ -214,3 +214,40 @@ fn suggested_outputs_lie_beside_the_outermost_group() {
     assert!(error.contains("--into-group") && error.contains(&path(&group)), "{error}");
     recast(&[&command[..], &["--into-group"]].concat()).succeeds();
 }
+
+/// From wherever they are printed, lines to copy neither write into what is read nor fail.
+#[test]
+fn lines_to_copy_run_as_printed_from_inside_of_what_they_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    let (array, group) = (root.join("rel"), root.join("grp.zarr"));
+    let values = bytes(&kelvin(500));
+    let sample = Sample::new("float32", &[500], &[500], json!("NaN"));
+    sample.write(&array, &values);
+    fs::create_dir(&group).unwrap();
+    create_group(&group);
+    sample.write(&group.join("t2m"), &values);
+    for (from, input) in
+        [(&array, "."), (&array.join("c"), ".."), (&group, "."), (&group, "../grp.zarr")]
+    {
+        let text = recast(&["suggest", input]).inside(from).prints();
+        let lines =
+            text.lines().filter_map(|line| line.split("  # ").next()?.strip_prefix("recast "));
+        let lines: Vec<&str> = lines.collect();
+        assert!(!lines.is_empty(), "{text}");
+        for line in lines {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            recast(&words).inside(from).succeeds();
+            let output = words.iter().find(|word| word.ends_with("_packed.zarr"));
+            if let Some(output) = output {
+                fs::remove_dir_all(from.join(output)).unwrap();
+            }
+        }
+        let _ = fs::remove_file(root.join("recast.toml"));
+    }
+    // A group without anything to pack has none.
+    fs::remove_dir_all(group.join("t2m")).unwrap();
+    Sample::new("int32", &[2], &[2], json!(0)).write(&group.join("flag"), &[0; 8]);
+    let text = recast(&["suggest", "grp.zarr"]).inside(&root).prints();
+    assert!(!text.contains("recast "), "{text}");
+}

@@ -10,8 +10,8 @@ use anyhow::{Context, bail};
 
 use super::links::OutsideLinks;
 use super::location::{
-    EXISTS, Kind, OUTSIDE, archive, kind, refuse_into_group, refuse_outdated_copy, refuse_overlap,
-    url,
+    EXISTS, Kind, OUTSIDE, archive, kind, refuse_in_array, refuse_into_group, refuse_outdated_copy,
+    refuse_overlap, url,
 };
 use super::names::folder_of;
 use super::staging::{self, ASIDE, Staged};
@@ -78,6 +78,7 @@ impl Destination {
         } else if let Some(input) = input_place.filter(|_| !runtime.into_group) {
             refuse_into_group(&input, &place)?;
         }
+        refuse_in_array(&place)?;
         refuse_outdated_copy(&place, OUTSIDE)?;
         let target = Target::Directory { overwrite, sync: runtime.sync };
         let destination = Self { place, target, outside_links };

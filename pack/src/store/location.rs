@@ -486,9 +486,7 @@ pub(crate) fn refuse_outdated_copy(place: &Path, way_out: &str) -> Result<()> {
         let copy = Location::new(above).and_then(|above| above.consolidated());
         copy.ok().flatten().is_some_and(|paths| paths.iter().any(|path| **path == *inside))
     };
-    let is_url = url(place).is_some();
-    let mut above = place.ancestors().skip(1).take_while(|above| !is_url || url(above).is_some());
-    if let Some(group) = above.find(holds) {
+    if let Some(group) = folders_above(place).find(|above| holds(above)) {
         bail!(
             "the group {} has consolidated metadata with a copy of the metadata here, which would \
              become outdated; {way_out}",
@@ -511,9 +509,24 @@ pub(crate) fn refuse_into_group(input: &Path, place: &Path) -> Result<()> {
 
 /// The outermost group that a place is in, among the folders above it for which `is_asked` holds.
 pub(crate) fn outermost_group(place: &Path, is_asked: impl Fn(&Path) -> bool) -> Option<&Path> {
+    folders_above(place).filter(|above| is_asked(above) && kind(above) == Kind::Group).last()
+}
+
+/// Refuses a place in an array, where no reader looks for a node.
+pub(crate) fn refuse_in_array(place: &Path) -> Result<()> {
+    let Some(array) = folders_above(place).find(|above| kind(above) == Kind::Array) else {
+        return Ok(());
+    };
+    bail!(
+        "lies in the array {}, where no reader looks for an array or a group; name a place beside it",
+        array.display()
+    );
+}
+
+/// The folders above a place, the nearest first; of a URL, those that are URLs.
+fn folders_above(place: &Path) -> impl Iterator<Item = &Path> {
     let is_url = url(place).is_some();
-    let above = place.ancestors().skip(1).take_while(|above| !is_url || url(above).is_some());
-    above.filter(|above| is_asked(above) && kind(above) == Kind::Group).last()
+    place.ancestors().skip(1).take_while(move |above| !is_url || url(above).is_some())
 }
 
 /// Refuses to give Zarr v3 to an older node in a folder that is an older group: readers see nodes of the group's own version

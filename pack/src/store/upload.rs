@@ -9,8 +9,8 @@ use anyhow::{Context, anyhow, bail};
 use zarrs::storage::WritableStorageTraits;
 
 use super::location::{
-    EXISTS, Kind, Location, OUTSIDE, kind, refuse_into_group, refuse_outdated_copy, refuse_overlap,
-    url,
+    EXISTS, Kind, Location, OUTSIDE, kind, refuse_in_array, refuse_into_group,
+    refuse_outdated_copy, refuse_overlap, url,
 };
 use super::mount::{Visibility, mounted};
 use super::names::{DOCUMENTS, UNFINISHED, ZARR_JSON};
@@ -58,6 +58,7 @@ impl Upload {
         if !replaces && !runtime.into_group && url(input).is_some() {
             refuse_into_group(input, Path::new(place))?;
         }
+        refuse_in_array(Path::new(place))?;
         refuse_outdated_copy(Path::new(place), OUTSIDE)?;
         Ok(upload)
     }

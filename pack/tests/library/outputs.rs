@@ -249,3 +249,23 @@ fn an_output_in_a_group_that_the_input_is_in_has_to_be_asked_for() {
     into(&other.join("packed"), &one_thread()).unwrap();
     into(&trial.place("packed"), &one_thread()).unwrap();
 }
+
+/// No reader looks for nodes in an array, and a job on a group around it would lose them.
+#[test]
+fn an_output_in_an_array_is_refused() {
+    let trial = Trial::empty();
+    weather(&trial.input());
+    let input = trial.input().join("deep/t2m");
+    let other = trial.place("other.zarr");
+    weather(&other);
+    let before = contents(trial.path());
+    for place in ["t2m/packed", "t2m/c/packed", "deep/t2m/c/packed"] {
+        let place = other.join(place);
+        let packed = PackJob::new(&input, &place, within(0.1)).run(&one_thread()).map(|_| ());
+        let group = GroupJob::new(trial.input(), &place, within(0.1)).run(&one_thread());
+        for error in [told(packed), told(group).map(|_| ())].map(Result::unwrap_err) {
+            assert!(error.contains("lies in the array"), "{error}");
+        }
+    }
+    assert!(contents(trial.path()) == before);
+}

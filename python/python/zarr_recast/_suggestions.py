@@ -103,6 +103,11 @@ class Suggestion:
         return f"max_abs_error={found.max_abs_error!r}: {found.mark}, {size}"
 
 
+def _visible(name: str) -> str:
+    """A name on one line, in which characters that a terminal would obey are escapes."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+
+
 class Suggestions(Mapping[str, Suggestion]):
     """The suggestions for the arrays of a dataset or group, by name. It prints as a line for each array.
 
@@ -128,8 +133,8 @@ class Suggestions(Mapping[str, Suggestion]):
         return len(self._suggestions)
 
     def __str__(self) -> str:
-        lines = {name: one._line() for name, one in self.items()}
-        lines |= {name: f"nothing to suggest: {why}" for name, why in self.errors.items()}
+        lines = {_visible(name): one._line() for name, one in self.items()}
+        lines |= {_visible(name): f"nothing to suggest: {why}" for name, why in self.errors.items()}
         width = max(map(len, lines), default=0)
         return "\n".join(f"{name:{width}}  {line}" for name, line in lines.items())
 
@@ -138,11 +143,11 @@ class Suggestions(Mapping[str, Suggestion]):
 
     def _repr_html_(self) -> str:
         parts = (
-            f"<details><summary>{html.escape(f'{name}: {one._line()}')}</summary>{one._repr_html_()}</details>"
+            f"<details><summary>{html.escape(f'{_visible(name)}: {one._line()}')}</summary>{one._repr_html_()}</details>"
             for name, one in self.items()
         )
         errors = (
-            f"<p>{html.escape(f'{name}: nothing to suggest: {why}')}</p>"
+            f"<p>{html.escape(f'{_visible(name)}: nothing to suggest: {why}')}</p>"
             for name, why in self.errors.items()
         )
         return "".join([*parts, *errors])

@@ -384,13 +384,17 @@ pub(super) fn packed_beside(input: &Path) -> String {
     argument(&folder.join(format!("{name}_packed.zarr")))
 }
 
-/// The folder of a path or, if the path is in groups, that of the outermost.
-fn folder_outside_groups(input: &Path) -> PathBuf {
+/// The folder that holds an input or, if the input is in groups, the outermost of these.
+pub(super) fn folder_outside_groups(input: &Path) -> PathBuf {
     let folder = input.parent().unwrap_or(input);
-    let outside = folder_of(input).canonicalize().ok().and_then(|real| {
-        let place = real.join("input");
-        let outside = outermost_group(&place, |_| true)?.parent()?;
-        let levels = real.strip_prefix(outside).ok()?.components().count();
+    let real = match input.file_name() {
+        Some(name) => folder_of(input).canonicalize().map(|folder| folder.join(name)),
+        // Of `.` and `..`.
+        None => input.canonicalize(),
+    };
+    let outside = real.ok().and_then(|real| {
+        let outside = outermost_group(&real, |_| true).unwrap_or(&real).parent()?;
+        let levels = real.parent()?.strip_prefix(outside).ok()?.components().count();
         // The user's own words, if they lead there.
         let words = folder.ancestors().nth(levels).filter(|words| {
             let place = words.join("input");

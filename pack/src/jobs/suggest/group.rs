@@ -8,7 +8,9 @@ use recast_kernels::in_default_environment;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::array::{SuggestJob, argument, check, packed_beside, suggest_for};
+use super::array::{
+    SuggestJob, argument, check, folder_outside_groups, packed_beside, suggest_for,
+};
 use super::report::{SuggestReport, Suggestion};
 use crate::array::source::{Source, fill_check};
 use crate::error::{Error, Result, is_of_array};
@@ -69,12 +71,27 @@ impl SuggestJob {
             bail!("{}: a group without arrays", self.input.display());
         }
         let group = as_shown(&self.input);
-        let suggestions = self.suggestions();
+        // Nothing to write or to pack.
+        let is_useful = arrays.iter().any(|one| one.report().is_some());
+        let suggestions = if is_useful { self.suggestions() } else { Vec::new() };
         Ok(SuggestGroupReport { group, arrays, suggestions, options: self.options.clone() })
     }
 
     fn suggestions(&self) -> Vec<Suggestion> {
-        let config = argument(self.config.as_deref().unwrap_or(Path::new("recast.toml")));
+        let name = Path::new("recast.toml");
+        let is_in_input = || {
+            let real = |path: &Path| path.canonicalize().ok();
+            real(Path::new("."))
+                .zip(real(&self.input))
+                .is_some_and(|(here, input)| here.starts_with(input))
+        };
+        let config = match &self.config {
+            Some(config) => config.clone(),
+            // A file in the input would be part of it.
+            None if is_in_input() => folder_outside_groups(&self.input).join(name),
+            None => name.to_owned(),
+        };
+        let config = argument(&config);
         let input = argument(&self.input);
         let suggestion = |arguments: &[&str], reason: &str| Suggestion {
             arguments: arguments.iter().map(|&one| one.to_owned()).collect(),
