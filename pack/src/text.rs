@@ -53,8 +53,9 @@ pub fn times_smaller(ratio: f64) -> String {
 }
 
 /// A number of arrays.
-pub(crate) fn arrays(number: usize) -> String {
-    format!("{} array{}", count(number as u64), if number == 1 { "" } else { "s" })
+#[must_use]
+pub fn number_of_arrays(number: u64) -> String {
+    format!("{} array{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 /// A measured number: four significant digits.

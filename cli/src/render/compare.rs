@@ -1,6 +1,6 @@
 //! How far two arrays differ, for people.
 
-use recast_pack::text::{count, measured, nan_pattern};
+use recast_pack::text::{count, measured, nan_pattern, number_of_arrays};
 use recast_pack::{Charts, CompareReport, GroupComparison};
 
 use super::counts::elements;
@@ -60,7 +60,8 @@ impl Report for CompareReport {
 /// How far the arrays of two groups differ: a line for each, and one for all.
 impl Report for GroupComparison {
     fn rows(&self, table: &mut Table) {
-        let words = Words { done: "compared", kept: "identical", failed: "not compared" };
+        let words =
+            Words { done: "compared as numbers", kept: "equal in bytes", failed: "not compared" };
         arrays(&self.arrays, &words, line, table);
         for (label, only) in [("only in A", &self.only_in_a), ("only in B", &self.only_in_b)] {
             if !only.is_empty() {
@@ -73,7 +74,7 @@ impl Report for GroupComparison {
             table.row("bounds", "those that the attributes recast of B record; else 0");
         }
         if let Some((over, arrays)) = all.over.zip(all.arrays_over) {
-            let text = format!("{} elements, in {} arrays", count(over), count(arrays));
+            let text = format!("{} elements, in {}", count(over), number_of_arrays(arrays));
             table.row("over", text);
         }
     }

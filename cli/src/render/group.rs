@@ -1,6 +1,6 @@
 //! Reports of groups, as text.
 
-use recast_pack::text::{count, measured, visible};
+use recast_pack::text::{count, measured, number_of_arrays, visible};
 use recast_pack::{ArrayOutcome, ArrayReport, GroupReport, Outcome, PackReport};
 
 use super::counts::stored;
@@ -128,10 +128,10 @@ fn clamped(report: &GroupReport<ArrayReport>) -> String {
         return String::new();
     }
     let by = clamped().map(PackReport::largest_clamping).fold(0.0, f64::max);
-    let arrays = count(clamped().count() as u64);
     format!(
-        "; {} elements of {arrays} arrays clamped, by {} at most",
+        "; {} elements of {} clamped, by {} at most",
         count(elements),
+        number_of_arrays(clamped().count() as u64),
         measured(by)
     )
 }
@@ -140,8 +140,7 @@ fn clamped(report: &GroupReport<ArrayReport>) -> String {
 fn coarse(report: &GroupReport<ArrayReport>) -> String {
     match packed(report).filter(|(_, report)| report.coarse.is_some()).count() as u64 {
         0 => String::new(),
-        1 => "; the bound is coarse for 1 array".to_owned(),
-        number => format!("; the bound is coarse for {} arrays", count(number)),
+        number => format!("; the bound is coarse for {}", number_of_arrays(number)),
     }
 }
 

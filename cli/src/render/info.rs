@@ -1,7 +1,7 @@
 //! The codecs of an array, for people.
 
 use recast_kernels::Scalar;
-use recast_pack::text::{bytes, count};
+use recast_pack::text::{bytes, count, number_of_arrays};
 use recast_pack::{ArrayInfo, GroupInfo};
 use serde_json::{Map, Value};
 use zarr_recast::fill_value::to_json;
@@ -106,8 +106,8 @@ impl Report for GroupInfo {
             1 => " and 1 group".to_owned(),
             number => format!(" and {} groups", count(number)),
         };
-        let arrays = count(self.arrays.len() as u64);
-        table.row("total", format!("{arrays} arrays{groups}{}", stored.unwrap_or_default()));
+        let arrays = number_of_arrays(self.arrays.len() as u64);
+        table.row("total", format!("{arrays}{groups}{}", stored.unwrap_or_default()));
         attributes("attributes", &self.attributes, table);
         for (array, info) in reports(&self.arrays) {
             attributes(array, &info.attributes, table);

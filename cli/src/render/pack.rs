@@ -1,7 +1,7 @@
 //! The report of packing an array, for people.
 
 use recast_kernels::{OutOfRange, Scalar};
-use recast_pack::text::{bytes, count, measured, scalar_text, times_smaller};
+use recast_pack::text::{bytes, count, measured, number_of_arrays, scalar_text, times_smaller};
 use recast_pack::{Charts, Compressor, PackOptions, PackReport, Reader, Suspect};
 
 use super::counts::{self, elements};
@@ -100,8 +100,8 @@ fn rows_of_choice(report: &PackReport, table: &mut Table) {
     if let Some(scale_from) = &report.scale_from
         && let Some((least, greatest)) = scale_from.range
     {
-        let arrays = count(scale_from.arrays.len() as u64);
-        table.detail("scale from", format!("{arrays} arrays, {least} to {greatest}"));
+        let arrays = number_of_arrays(scale_from.arrays.len() as u64);
+        table.detail("scale from", format!("{arrays}, {least} to {greatest}"));
     }
     if let Some((least, greatest)) = report.kept_range.filter(|_| report.is_clamped_to_range()) {
         table.row("kept", format!("{least} to {greatest}"));

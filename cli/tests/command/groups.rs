@@ -47,7 +47,7 @@ fn the_table_of_two_groups_has_a_line_for_each_array_and_a_total() {
         line(&table, array);
     }
     assert!(table.contains("no numbers; the same values"), "{table}");
-    assert!(table.contains("7 compared, 1 identical"), "{table}");
+    assert!(table.contains("7 compared as numbers, 1 equal in bytes"), "{table}");
     assert!(table.contains("0 elements, in 0 arrays"), "{table}");
 }
 
@@ -88,7 +88,7 @@ fn groups_that_differ_fail_a_check_and_the_report_is_printed() {
     fs::remove_dir_all(&wind).unwrap();
     fs::remove_dir_all(trial.input().join("deep/t2m")).unwrap();
     let table = recast(&["compare", &input, &packed]).prints();
-    assert!(table.contains("5 compared, 1 identical"), "{table}");
+    assert!(table.contains("5 compared as numbers, 1 equal in bytes"), "{table}");
     let report = recast(&["compare", "--json", &input, &packed]).reports();
     let only = [&report["only_in_a"], &report["only_in_b"]];
     assert_eq!(only, [&json!(["wind"]), &json!(["deep/t2m"])]);

@@ -16,7 +16,7 @@ use crate::store::links::OutsideLinks;
 use crate::store::location::{Kind, Location, PIECE};
 use crate::store::names::{SafePath, ZARR_JSON};
 use crate::store::transfer::Transfer;
-use crate::text::{arrays, as_shown};
+use crate::text::{as_shown, number_of_arrays};
 
 /// The report of a job that wrote a group.
 #[derive(Clone, Debug, Serialize)]
@@ -60,7 +60,7 @@ impl<R> GroupReport<R> {
             "{}: {} of {} failed and are copied as they are: {}",
             self.output.as_ref().unwrap_or(&self.input),
             failed.len(),
-            arrays(self.arrays.len()),
+            number_of_arrays(self.arrays.len() as u64),
             failed.join("; ")
         ))
     }
@@ -188,7 +188,7 @@ impl Output<'_> {
         let others = arrays_of(nodes).zip(outcomes).filter(|(_, one)| one.report().is_none());
         self.copy_arrays(others.map(|(node, _)| node), runtime)?;
         self.write_groups(nodes)?;
-        self.copy_files(nodes, runtime)
+        self.copy_files(nodes, outcomes, runtime)
     }
 
     /// Copies arrays: their files unchanged, and their metadata as Zarr v3, if that can express them.
@@ -245,10 +245,15 @@ impl Output<'_> {
         Ok(())
     }
 
-    /// Copies the files that belong to no node. Warns of what the output lacks: all of them, if the place takes none, and what
-    /// is no file, also in the folders of arrays.
-    fn copy_files(&self, nodes: &[Node], runtime: &Runtime) -> Result<Vec<String>> {
-        let (mut refused, mut special) = (Vec::new(), Vec::new());
+    /// Copies the files that belong to no node. Warns of what the output lacks: all of them, if the place takes none; what is
+    /// no file, also in the folders of arrays; and nodes below arrays with a report, of which only chunks are written.
+    fn copy_files<R>(
+        &self,
+        nodes: &[Node],
+        outcomes: &[ArrayOutcome<R>],
+        runtime: &Runtime,
+    ) -> Result<Vec<String>> {
+        let (mut refused, mut special, mut nested) = (Vec::new(), Vec::new(), Vec::new());
         for node in nodes {
             let place = node.path.inside(self.directory)?;
             for name in &node.files {
@@ -263,14 +268,21 @@ impl Output<'_> {
                     special.push(path_in(&node.path, name));
                 }
             }
-            if node.kind == Kind::Array {
-                let names = node.special_files()?;
-                special.extend(names.iter().map(|name| path_in(&node.path, name)));
+        }
+        for (node, outcome) in arrays_of(nodes).zip(outcomes) {
+            let stray = node.stray()?;
+            let named = |names: &[String]| -> Vec<String> {
+                names.iter().map(|name| path_in(&node.path, name)).collect()
+            };
+            special.extend(named(&stray.special));
+            if outcome.report().is_some() {
+                nested.extend(named(&stray.nodes));
             }
         }
         let lacks = [
             ("this store takes arrays and groups only", refused),
             ("they are devices, pipes or sockets", special),
+            ("nothing lies below an array in Zarr", nested),
         ];
         let lacks = lacks.into_iter().filter(|(_, names)| !names.is_empty());
         Ok(lacks

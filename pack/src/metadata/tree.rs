@@ -48,6 +48,15 @@ pub(crate) struct Node {
     pub(crate) files: Vec<SafePath>,
 }
 
+/// What is in the folder of an array and does not belong there, relative to it.
+#[derive(Default)]
+pub(crate) struct Stray {
+    /// Pipes, sockets and devices. No job reads or copies them.
+    pub(crate) special: Vec<String>,
+    /// Folders with the metadata of a node. Zarr has no nodes below an array, so no reader of the group sees them.
+    pub(crate) nodes: Vec<String>,
+}
+
 impl Node {
     /// Whether its metadata are of no older version.
     pub(crate) fn is_v3(&self) -> bool {
@@ -160,24 +169,32 @@ impl Node {
         Ok(is_file)
     }
 
-    /// What is in the folder of an array and is no file: a pipe, a socket or a device. No job reads or copies it.
-    pub(crate) fn special_files(&self) -> Result<Vec<String>> {
-        let mut names = Vec::new();
-        let Some(folder) = self.location.directory() else { return Ok(names) };
+    /// What is in the folder of an array and does not belong there.
+    pub(crate) fn stray(&self) -> Result<Stray> {
+        let mut stray = Stray::default();
+        let Some(folder) = self.location.directory() else { return Ok(stray) };
         visit_below(&folder, |path, _, kind| {
+            let name = path.strip_prefix(&folder).unwrap_or(path);
             let is_special = |kind: FileType| !kind.is_file() && !kind.is_dir();
             let is_special = if kind.is_symlink() {
                 fs::metadata(path).is_ok_and(|target| is_special(target.file_type()))
             } else {
                 is_special(kind)
             };
+            let below = name.parent().filter(|below| below.components().next().is_some());
+            let is_node = || DOCUMENTS.iter().any(|document| name.ends_with(document));
             if is_special {
-                names.push(path.strip_prefix(&folder).unwrap_or(path).display().to_string());
+                stray.special.push(name.display().to_string());
+            } else if let Some(below) = below.filter(|_| is_node()) {
+                stray.nodes.push(below.display().to_string());
             }
             Ok(())
         })?;
-        names.sort_unstable();
-        Ok(names)
+        for names in [&mut stray.special, &mut stray.nodes] {
+            names.sort_unstable();
+            names.dedup();
+        }
+        Ok(stray)
     }
 }
 

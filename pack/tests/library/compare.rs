@@ -141,13 +141,30 @@ fn integers_of_64_bits_are_compared_exactly() {
     assert!(compared(&trial, 0.0).failure().is_some());
     assert_eq!(compared(&trial, 1.0).failure(), None);
     assert_eq!(compared(&trial, None).error.max, 1.0);
-    for (shape, expected) in [(&[1][..], "uint64 and int8"), (&[1, 1], "shape")] {
-        fs::remove_dir_all(trial.output()).unwrap();
-        Sample::new("int8", shape, shape, json!(0)).write(&trial.output(), &[5]);
-        let job = CompareJob::new(trial.input(), trial.output());
-        let error = text(job.run(&one_thread()).unwrap_err());
-        assert!(error.contains(expected), "{error}");
+    fs::remove_dir_all(trial.output()).unwrap();
+    Sample::new("int8", &[1, 1], &[1, 1], json!(0)).write(&trial.output(), &[5]);
+    let error =
+        text(CompareJob::new(trial.input(), trial.output()).run(&one_thread()).unwrap_err());
+    assert!(error.contains("shape"), "{error}");
+}
+
+/// int64 has all signed integers and the lower half of uint64; an element above it is named.
+#[test]
+fn uint64_is_compared_with_signed_integers() {
+    let greatest = i64::MAX as u64;
+    for (unsigned, signed, off) in
+        [(5, -3, 8.0), (greatest, i64::MAX, 0.0), (greatest, i64::MAX - 1, 1.0)]
+    {
+        let trial = Trial::new(&[unsigned, 7], 2, json!({}));
+        Sample::new("int64", &[2], &[2], json!(0)).write(&trial.output(), &bytes(&[signed, 7]));
+        assert_eq!(compared(&trial, None).error.max, off);
     }
+    let trial = Trial::new(&[1, greatest + 1], 2, json!({}));
+    Sample::new("int8", &[2], &[2], json!(0)).write(&trial.output(), &[1, 1]);
+    let error =
+        text(CompareJob::new(trial.input(), trial.output()).run(&one_thread()).unwrap_err());
+    let expected = "element [1] (chunk [0]) is 9223372036854775808, which int64 does not have";
+    assert!(error.contains(expected), "{error}");
 }
 
 /// Chunks that neither array has stored are compared by their fill values, as if they were stored.

@@ -816,6 +816,21 @@ fn what_is_no_file_is_not_copied_and_is_named() {
     }
 }
 
+/// Zarr has no nodes below an array: those of a copied array are copied with its files, those of a packed one are named.
+#[test]
+fn nodes_below_an_array_are_copied_or_named() {
+    let trial = of_weather();
+    for array in ["flag", "t2m"] {
+        let place = trial.input().join(array).join("deep/inner");
+        Sample::new("int8", &[1], &[1], json!(0)).write(&place, &[5]);
+    }
+    let report = pack(&trial, within(0.01));
+    assert!(trial.output().join("flag/deep/inner/zarr.json").exists());
+    assert!(!trial.output().join("t2m/deep").exists());
+    let named = "not copied, because nothing lies below an array in Zarr: t2m/deep/inner";
+    assert_eq!(report.warnings, [named]);
+}
+
 /// Fill values of Zarr v2 as netCDF-C and others write them, and zarr-python reads them: as Python reads numbers.
 #[test]
 fn a_fill_value_of_zarr_v2_may_be_text() {

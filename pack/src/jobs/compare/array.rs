@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, bail};
 use recast_kernels::{
-    Cast, ElementType, OutOfRange, Plan, Rounding, Scalar, in_default_environment,
+    Cast, ElementType, OutOfRange, Plan, Rounding, RunError, Scalar, in_default_environment,
 };
 use serde::Serialize;
 
@@ -24,7 +24,7 @@ use crate::scan::charts::{Charts, Pieces};
 use crate::scan::missing::Markers;
 use crate::scan::number::{extent, is_wide};
 use crate::scan::surveyor::survey;
-use crate::text::{as_shown, count, scalar_text};
+use crate::text::{as_shown, count};
 
 /// Compares two arrays of the same shape, or the arrays of two groups, each with the one of the same path.
 #[derive(Clone, Debug)]
@@ -136,7 +136,7 @@ impl CompareJob {
             );
         }
         let types = [a.element_type(), b.element_type()];
-        let common = common(types)?;
+        let common = common(types);
         let memory = [a.chunk_memory_as(common), b.chunk_memory_as(common)];
         let workers = Workers::within(runtime, memory)?;
         let markers = Markers::of(&a);
@@ -242,21 +242,17 @@ impl CompareReport {
     }
 }
 
-/// The type in which elements of two types are compared: exactly, except 64-bit integers against floats.
-fn common([a, b]: [ElementType; 2]) -> Result<ElementType> {
+/// The type in which elements of two types are compared. Elements that it does not have are an error: of uint64 beside
+/// signed integers, and of 64-bit integers beside floats.
+fn common([a, b]: [ElementType; 2]) -> ElementType {
     if a == b {
-        return Ok(a);
+        return a;
     }
     if !a.is_integer() || !b.is_integer() || !(is_wide(a) || is_wide(b)) {
-        return Ok(ElementType::Float64);
+        return ElementType::Float64;
     }
-    if ![a, b].contains(&ElementType::UInt64) {
-        return Ok(ElementType::Int64);
-    }
-    if a.is_signed() || b.is_signed() {
-        bail!("{a} and {b} have no type in common; unpack one of them to another type");
-    }
-    Ok(ElementType::UInt64)
+    let is_signed = a.is_signed() || b.is_signed();
+    if is_signed { ElementType::Int64 } else { ElementType::UInt64 }
 }
 
 /// One of two arrays whose elements are compared in a common type.
@@ -276,13 +272,18 @@ impl<'a> Side<'a> {
     /// The elements of a region; if none are stored, fill values.
     ///
     /// # Errors
-    /// A 64-bit integer between two numbers of float64, whose differences from floats would be wrong.
+    /// An integer that the common type does not have, so that its difference would be wrong.
     fn elements(&self, region: &Region, stored: Option<Vec<u8>>) -> Result<Vec<u8>> {
         let elements = self.source.or_fill(region, stored);
         let Some(cast) = &self.cast else { return Ok(elements) };
         let (own, common) = (cast.source(), cast.target());
         let mut converted = vec![0; elements.len() / own.size() * common.size()];
-        cast.run(&elements, &mut converted)?;
+        match cast.run(&elements, &mut converted) {
+            Err(RunError::Element(error)) => {
+                return self.incomparable(region, error.index, error.input, common);
+            }
+            ran => ran?,
+        }
         if !is_wide(own) || common != ElementType::Float64 {
             return Ok(converted);
         }
@@ -293,17 +294,28 @@ impl<'a> Side<'a> {
         let mut pairs = elements.chunks_exact(own.size()).zip(again.chunks_exact(own.size()));
         if let Some(index) = pairs.position(|(element, again)| element != again) {
             let bytes = elements.get(index * own.size()..).unwrap_or_default();
-            let place = region.place(index);
             let value = Scalar::from_ne_bytes(own, bytes.get(..own.size()).unwrap_or_default());
-            bail!(
-                "{}: element {place:?} (chunk {:?}) is {}, which float64 does not have, so its difference from a float cannot be told; compare \
-                 it with an array of {own}",
-                self.source.path().display(),
-                self.source.chunk_of(&place)?,
-                scalar_text(value)
-            );
+            return self.incomparable(region, index, value.context("no element")?, common);
         }
         Ok(converted)
+    }
+
+    /// The error of an element that the common type does not have.
+    fn incomparable(
+        &self,
+        region: &Region,
+        index: usize,
+        value: Scalar,
+        common: ElementType,
+    ) -> Result<Vec<u8>> {
+        let place = region.place(index);
+        let (path, chunk) = (self.source.path().display(), self.source.chunk_of(&place)?);
+        let (own, other) =
+            (value.element_type(), if common.is_float() { "a float" } else { "signed integers" });
+        bail!(
+            "{path}: element {place:?} (chunk {chunk:?}) is {value}, which {common} does not have, so its difference from \
+             {other} cannot be told; compare it with an array of {own}"
+        )
     }
 }
 

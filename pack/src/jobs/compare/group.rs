@@ -16,7 +16,7 @@ use crate::metadata::tree::{self, Node};
 use crate::options::AllClose;
 use crate::runtime::Runtime;
 use crate::store::location::{Kind, Location, below};
-use crate::text::{arrays, as_shown};
+use crate::text::{as_shown, number_of_arrays};
 
 /// How far the arrays of two groups differ.
 #[derive(Debug, Serialize)]
@@ -189,7 +189,7 @@ impl GroupComparison {
             "{}: {} of {} fail: {}; {first}",
             self.b,
             failures.len(),
-            arrays(all),
+            number_of_arrays(all as u64),
             names.join(", ")
         ))
     }

@@ -21,7 +21,7 @@ use crate::runtime::Runtime;
 use crate::store::destination::Destination;
 use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
-use crate::text::arrays;
+use crate::text::number_of_arrays;
 
 use multiscales::pyramids;
 use properties::{described, properties};
@@ -115,7 +115,7 @@ impl GroupJob {
             let reasons: Vec<_> = outcomes.iter().filter_map(ArrayOutcome::with_reason).collect();
             let reasons =
                 if reasons.is_empty() { "there are none".to_owned() } else { reasons.join(", ") };
-            let arrays = arrays(outcomes.len());
+            let arrays = number_of_arrays(outcomes.len() as u64);
             bail!("{shown}: a group in which none of {arrays} {is} packed: {reasons}");
         }
         if let Some((destination, directory)) = destination.zip(directory) {

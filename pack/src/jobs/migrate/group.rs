@@ -21,7 +21,7 @@ use crate::store::destination::Destination;
 use crate::store::location::Location;
 use crate::store::transfer::Transfer;
 use crate::store::unchanged::while_unchanged;
-use crate::text::arrays;
+use crate::text::number_of_arrays;
 
 /// What becomes of an array: a source to migrate, or why the array stays as it is. Its files then stay unchanged, and it
 /// gets metadata of Zarr v3 if it has none.
@@ -191,6 +191,6 @@ fn nothing(job: &MigrateJob, number: usize) -> anyhow::Error {
         "{}: a group of Zarr v3 in which none of {} has numcodecs.fixedscaleoffset or \
          numcodecs.astype, so there is nothing to migrate",
         job.input.display(),
-        arrays(number)
+        number_of_arrays(number as u64)
     )
 }

@@ -20,7 +20,7 @@ use crate::metadata::coordinates::coordinates;
 use crate::metadata::tree;
 use crate::options::PackOptions;
 use crate::runtime::Runtime;
-use crate::text::{arrays, as_shown, bytes, escaped, times_smaller};
+use crate::text::{as_shown, bytes, escaped, number_of_arrays, times_smaller};
 
 /// The suggestions for a group.
 #[derive(Clone, Debug, Serialize)]
@@ -175,7 +175,7 @@ impl SuggestGroupReport {
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         let failed: Vec<_> = self.arrays.iter().filter_map(ArrayOutcome::failed).collect();
-        let of = arrays(self.arrays.len());
+        let of = number_of_arrays(self.arrays.len() as u64);
         let text = || {
             format!(
                 "{}: nothing to suggest for {} of {of}: {}",
