@@ -283,3 +283,22 @@ def test_chunks_of_unknown_sizes_are_an_error():
     unknown = da.from_array(np.arange(10.0), chunks=5)
     with pytest.raises(ValueError, match="compute_chunk_sizes"):
         suggest(unknown[unknown > 3])
+
+
+def test_a_field_decoded_from_grib_gets_the_bounds_of_the_field_itself(tmp_path):
+    # GRIB's simple packing: (reference + code * 2^e) / 10^d.
+    rng = np.random.default_rng(1)
+    walk = np.cumsum(rng.normal(0, 0.05, (181, 360)), axis=1)
+    temperature = 280 + 10 * np.sin(np.linspace(0, 6, 181))[:, None] + walk
+    step = 2.0 ** np.ceil(np.log2(np.ptp(temperature) / (2**16 - 1)))
+    least = float(np.float32(temperature.min()))
+    decoded = (least + np.rint((temperature - least) / step) * step).astype(np.float32)
+    marks = [
+        {row.mark: row.max_abs_error for row in suggest(one).rows if row.mark}
+        for one in (temperature.astype("float32"), decoded)
+    ]
+    assert marks[0]["99 %"] == marks[1]["99 %"]
+    assert marks[0]["99.9 %"] == marks[1]["99.9 %"]
+    array = stored(tmp_path / "grib.zarr", decoded, decoded.shape)
+    report = zarr_recast.pack(array, tmp_path / "packed.zarr", max_abs_error=0, grid=True)
+    assert (report.data_type, report.error["max"]) == ("int16", 0)
