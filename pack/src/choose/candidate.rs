@@ -1,93 +1,16 @@
 //! Codecs that may pack an array, bound to its type and fill value.
 
 use anyhow::bail;
-use recast_kernels::{
-    Affine, ElementType, OutOfRange, Reason, Rounding, RunError, Scalar, Step, reference,
-};
+use recast_kernels::{ElementType, RunError, Scalar};
 use zarr_recast::{BindOptions, Chain, Codec};
 
+use super::placement::{Placement, Promise, Scale};
+use super::room::storable;
 use crate::error::Result;
 use crate::round::rounder::Rounder;
 use crate::scan::lattice::Lattice;
-use crate::scan::number::{encoded, integer};
-
-/// The values that keep the bound, besides those surveyed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Promise {
-    /// None.
-    Surveyed,
-    /// All in the promised range; without one, all in the range of the surveyed ones.
-    Range,
-    /// All that can be stored.
-    Storable,
-}
-
-/// A scale to try.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ScaleCandidate {
-    pub(super) scale: Option<Scalar>,
-    /// The grid for which it was made, if the surveyed values are on one.
-    pub(super) grid: Option<Lattice>,
-    /// The type to try it with; by default the requested types.
-    pub(super) target: Option<ElementType>,
-    /// The offset to try it with; by default those that make the values fit.
-    pub(super) offset: Option<Scalar>,
-    /// As those of a [`Placement`].
-    pub(super) promise: Promise,
-    pub(super) avoids_markers: bool,
-}
-
-impl ScaleCandidate {
-    /// A scale that the arithmetic proves.
-    pub(super) fn of(scale: Option<Scalar>) -> Self {
-        let (promise, avoids_markers) = (Promise::Surveyed, false);
-        Self { scale, grid: None, target: None, offset: None, promise, avoids_markers }
-    }
-
-    /// The scale of a grid, for values on it.
-    pub(super) fn of_grid(scale: Scalar, grid: Lattice) -> Self {
-        Self { grid: Some(grid), ..Self::of(Some(scale)) }
-    }
-}
-
-/// Where the elements go in the stored type.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Placement {
-    pub(crate) offset: Option<Scalar>,
-    pub(crate) scale: Option<Scalar>,
-    /// The type of the stored elements.
-    pub(crate) target: ElementType,
-    /// The grid of the surveyed values, if the scale is made for it and not derived from the error bound alone.
-    pub(super) grid: Option<Lattice>,
-    /// The values, besides those surveyed, that keep the bound.
-    pub(super) promise: Promise,
-    /// Whether no value may decode to a missing marker, not even one next to it.
-    pub(super) avoids_markers: bool,
-    /// Whether NaN and special values get codes next to those of the data, and not at the ends of the type.
-    pub(super) is_compact: bool,
-}
-
-impl Placement {
-    fn affine(&self) -> Affine {
-        Affine::new(self.offset, self.scale)
-    }
-
-    /// A value in the working type after offset and scale.
-    pub(super) fn scaled(&self, value: Scalar) -> Result<Scalar> {
-        let scaled = reference::run(value, &[Step::Scale(self.affine())], 0);
-        scaled.map_err(|error| refused(value, value.element_type(), error.reason))
-    }
-
-    /// The stored code of a scaled value, if the type has one.
-    pub(super) fn code(&self, scaled: Scalar, rounding: Rounding) -> Option<Scalar> {
-        scaled.cast(self.target, rounding, OutOfRange::Error).ok()
-    }
-
-    /// The value in the working type that becomes a scaled one.
-    pub(super) fn unscaled(&self, scaled: Scalar) -> Option<Scalar> {
-        reference::run(scaled, &[Step::InverseScale(self.affine())], 0).ok()
-    }
-}
+use crate::scan::number::{encoded, integer, integer_range};
+use crate::scan::survey::{Survey, union};
 
 /// Codecs that may pack an array, bound.
 #[derive(Clone, Debug)]
@@ -138,11 +61,8 @@ impl Candidate {
     ) -> Result<Self> {
         let placement = Placement {
             offset: None,
-            scale: None,
+            scale: Scale { promise: Promise::Storable, avoids_markers: true, ..Scale::of(None) },
             target: element_type,
-            grid: None,
-            promise: Promise::Storable,
-            avoids_markers: true,
             is_compact: false,
         };
         Ok(Self {
@@ -179,6 +99,43 @@ impl Candidate {
         !least.equals(greatest) && decoded(least).is_some_and(|one| decoded(greatest) == Some(one))
     }
 
+    /// Whether a value of the range to store has a code, and is not clamped or wrapped.
+    pub(crate) fn is_in_range(&self, value: Scalar) -> bool {
+        encoded(self.range_checked.as_ref().unwrap_or(&self.chain), value).is_some()
+    }
+
+    /// What a value decodes to.
+    pub(crate) fn decoded_value(&self, value: Scalar) -> Option<Scalar> {
+        let bytes = self.decoded(&value.to_ne_bytes()).ok()?;
+        Scalar::from_ne_bytes(self.chain.decoded_type(), &bytes)
+    }
+
+    /// The range of values that the codecs can store, with those of a survey that they round to their last code. Without
+    /// room, there are only these: beyond them lie the codes of missing values, and differences that do not fit.
+    pub(crate) fn storable(&self, survey: &Survey, has_room: bool) -> Option<(Scalar, Scalar)> {
+        let all = storable(survey.element_type, &self.codecs)?;
+        let ends = survey.to_store().into_iter().flat_map(|(least, greatest)| [least, greatest]);
+        let ends = ends.filter(|&end| self.is_in_range(end)).map(|end| Some((end, end)));
+        ends.fold(has_room.then_some(all), union)
+    }
+
+    /// The codes that the data leave free below and above.
+    fn free_codes(&self) -> Option<(i128, i128)> {
+        let (lowest, highest) = self.code_range?;
+        let (first, last) = integer_range(self.placement.target)?;
+        Some((lowest - first, last - highest))
+    }
+
+    /// The smaller number of codes that the data leave free on one side; 0 if it is not known.
+    pub(super) fn room(&self) -> i128 {
+        self.free_codes().map_or(0, |(below, above)| below.min(above))
+    }
+
+    /// Whether there is room on both sides: each has at least half of an even share.
+    pub(crate) fn is_roomy(&self) -> bool {
+        self.free_codes().is_none_or(|(below, above)| 4 * below.min(above) >= below + above - 1)
+    }
+
     /// The same codecs for an array with another of the fill values.
     pub(crate) fn with_fill_value(&self, fill_value: Scalar) -> Result<Self> {
         let chain = bound(self.chain.decoded_type(), fill_value, &self.codecs)?;
@@ -212,28 +169,6 @@ impl Candidate {
     pub(super) fn has_remapped(&self) -> bool {
         self.specials.iter().any(|special| special.stand_in.is_some())
     }
-}
-
-/// A value in the type in which scale and offset are computed.
-pub(super) fn in_working(value: Scalar, working: ElementType) -> Result<Scalar> {
-    let cast = value.cast(working, Rounding::NearestEven, OutOfRange::Clamp);
-    cast.map_err(|reason| refused(value, working, reason))
-}
-
-/// What a scale multiplies by; 1 without one.
-pub(super) fn factor(scale: Option<Scalar>) -> f64 {
-    scale.map_or(1.0, Scalar::to_f64)
-}
-
-/// Why a value has no scaled one, or none in the working type.
-fn refused(value: Scalar, working: ElementType, reason: Reason) -> anyhow::Error {
-    let why = match reason {
-        Reason::Overflow | Reason::OutOfRange => "leaves the range of",
-        Reason::InexactDivision => "is no multiple of the scale in",
-        Reason::Nan | Reason::Infinite => "has no counterpart in",
-        _ => "cannot be computed in",
-    };
-    anyhow::anyhow!("{value} {why} {working}; use another --scale or --offset")
 }
 
 /// Codecs bound to an array's type and fill value; warnings are errors.

@@ -6,42 +6,21 @@ use anyhow::{anyhow, bail};
 use recast_kernels::{ElementType, OutOfRange};
 
 use super::candidate::{Candidate, SpecialLost};
-use super::chooser::Chooser;
+use super::facts::Facts;
+use super::grids::round_scale;
+use super::offsets::best_offsets_first;
+use super::placements::untried;
+use super::proof::certain_excess;
+use super::sample::{off, try_sample};
 use crate::check::comparison::Violation;
 use crate::error::Result;
 use crate::options::PackOptions;
 use crate::text::count;
 
-impl Chooser<'_> {
-    /// The candidates, best first.
-    pub(crate) fn candidates(&self) -> Candidates<'_> {
-        Candidates {
-            chooser: self,
-            untried: self.untried(),
-            offsets: Vec::new().into_iter(),
-            refusal: None,
-            round_grid_failed: false,
-        }
-    }
-
-    fn refuse_infinity(&self, target: ElementType) -> Result<()> {
-        match &self.survey.first_infinite {
-            Some(first) if !target.has_infinity() => bail!(
-                "{}: {first}, as {} in all, and {target} has no infinity; --infinity gives infinities \
-                 stored values of their own; or replace them first, or use --data-type float16, \
-                 float32 or float64",
-                self.name,
-                count(self.survey.infinite)
-            ),
-            _ => Ok(()),
-        }
-    }
-}
-
 /// The candidates, best first: coarser scales before finer ones, and of one scale the offset that compresses best. Each
 /// keeps the bound for the survey's sample. Who asks for the next one has found an element that the last one loses.
 pub(crate) struct Candidates<'a> {
-    chooser: &'a Chooser<'a>,
+    facts: &'a Facts<'a>,
     /// One for each scale, coarsest first.
     untried: Box<dyn Iterator<Item = Result<Candidate>> + 'a>,
     /// The last of them with other offsets.
@@ -59,13 +38,13 @@ impl Iterator for Candidates<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             // What was interrupted is no refusal.
-            if let Err(interrupted) = self.chooser.check_interrupt() {
+            if let Err(interrupted) = self.facts.check_interrupt() {
                 return Some(Err(interrupted));
             }
             if let Some(candidate) = self.offsets.next() {
-                match self.chooser.certain_excess(&candidate) {
+                match certain_excess(self.facts, &candidate) {
                     None => return Some(Ok(candidate)),
-                    Some(error) => self.refusal = Some(Chooser::off(&candidate, error)),
+                    Some(error) => self.refusal = Some(off(&candidate, error)),
                 }
                 continue;
             }
@@ -85,28 +64,40 @@ impl Iterator for Candidates<'_> {
     }
 }
 
-impl Candidates<'_> {
+impl<'a> Candidates<'a> {
+    /// The candidates for an array, before any is tried.
+    pub(crate) fn new(facts: &'a Facts<'a>) -> Self {
+        Self {
+            facts,
+            untried: untried(facts),
+            offsets: Vec::new().into_iter(),
+            refusal: None,
+            round_grid_failed: false,
+        }
+    }
+
     /// A candidate with its best offsets; none if the sample shows that it does not keep the bound.
     fn with_best_offsets(&mut self, candidate: Candidate) -> Result<Vec<Candidate>> {
-        let chooser = self.chooser;
-        let grid = candidate.placement.grid;
-        chooser.refuse_infinity(candidate.placement.target)?;
+        let facts = self.facts;
+        let grid = candidate.placement.scale.grid;
+        refuse_infinity(facts, candidate.placement.target)?;
         if grid.is_some() && self.round_grid_failed {
             return Ok(Vec::new());
         }
-        if !chooser.options.is_explicit()
-            && let Err(refusal) = chooser.try_sample(&candidate)
+        if !facts.options.is_explicit()
+            && let Err(refusal) = try_sample(facts, &candidate)
         {
             self.refusal = Some(refusal);
             return Ok(Vec::new());
         }
-        if let Some(error) = chooser.certain_excess(&candidate) {
-            self.refusal = Some(Chooser::off(&candidate, error));
+        if let Some(error) = certain_excess(facts, &candidate) {
+            self.refusal = Some(off(&candidate, error));
             return Ok(Vec::new());
         }
         // One that is not round comes from the sample, and says nothing about round ones.
-        self.round_grid_failed = grid.is_some_and(|grid| chooser.round_scale(&grid).is_some());
-        chooser.best_offsets_first(candidate)
+        self.round_grid_failed =
+            grid.is_some_and(|grid| round_scale(&facts.working, &grid).is_some());
+        best_offsets_first(facts, candidate)
     }
 
     /// Takes the reason why the last candidate loses an element.
@@ -123,7 +114,7 @@ impl Candidates<'_> {
 
     /// Why no candidate is left: the last refusal, with the request.
     pub(crate) fn explained(self) -> anyhow::Error {
-        let Chooser { options, survey, name, .. } = self.chooser;
+        let Facts { options, survey, name, .. } = self.facts;
         let source = survey.element_type;
         // Without a scale to try, there is no refusal.
         let too_fine = || anyhow!("the arithmetic of {source} rounds by more than that");
@@ -173,5 +164,19 @@ impl Candidates<'_> {
             range.unwrap_or_default()
         );
         refusal.context(context)
+    }
+}
+
+/// Refuses a stored type without infinities, if the array has infinities.
+fn refuse_infinity(facts: &Facts<'_>, target: ElementType) -> Result<()> {
+    match &facts.survey.first_infinite {
+        Some(first) if !target.has_infinity() => bail!(
+            "{}: {first}, as {} in all, and {target} has no infinity; --infinity gives infinities \
+             stored values of their own; or replace them first, or use --data-type float16, \
+             float32 or float64",
+            facts.name,
+            count(facts.survey.infinite)
+        ),
+        _ => Ok(()),
     }
 }

@@ -5,7 +5,9 @@ use recast_kernels::{ElementType, Scalar, in_default_environment};
 use zarr_recast::Codec;
 
 use super::candidate::Candidate;
-use super::chooser::Chooser;
+use super::candidates::Candidates;
+use super::facts::Facts;
+use super::proof::{is_proven, is_proven_for_seen, refuse_constant};
 use crate::array::region::Region;
 use crate::check::chunk_check::Expected;
 use crate::check::coarse::CoarseBound;
@@ -103,13 +105,12 @@ fn chosen(
     }
     survey.narrow(&options)?;
     let options = options.for_range(survey.extent_of_error());
-    let chooser =
-        Chooser::new("the array".to_owned(), &options, &survey, None)?.through_float64()?;
-    let mut candidates = chooser.candidates();
+    let facts = Facts::new("the array".to_owned(), &options, &survey, None)?;
+    let mut candidates = Candidates::new(&facts);
     while let Some(candidate) = candidates.next() {
         let candidate = candidate?;
-        chooser.refuse_constant(&candidate, &survey)?;
-        let choice = Choice::new(&chooser, candidate);
+        refuse_constant(&facts, &candidate, &survey)?;
+        let choice = Choice::new(&facts, candidate);
         match check(&choice) {
             Ok(()) => return Ok(choice),
             Err(wrong) => candidates.reject(wrong.into_inner())?,
@@ -125,10 +126,10 @@ fn chosen(
 }
 
 impl Choice {
-    fn new(chooser: &Chooser<'_>, candidate: Candidate) -> Self {
-        let Chooser { options, survey, .. } = *chooser;
-        let is_proven = chooser.is_proven(&candidate);
-        let is_proven_for_surveyed = is_proven || chooser.is_proven_for_seen(&candidate);
+    fn new(facts: &Facts<'_>, candidate: Candidate) -> Self {
+        let Facts { options, survey, .. } = *facts;
+        let is_proven = is_proven(facts, &candidate);
+        let is_proven_for_surveyed = is_proven || is_proven_for_seen(facts, &candidate);
         let Candidate { codecs, chain, only, rounder, .. } = &candidate;
         Self {
             data_type: chain.encoded_type(),
@@ -143,7 +144,7 @@ impl Choice {
             codecs: codecs.clone(),
             rounder: rounder.clone(),
             candidate,
-            expected: Expected::of(survey, chooser.tolerance()),
+            expected: Expected::of(survey, facts.tolerance()),
             limits: survey.limits.clone(),
         }
     }

@@ -8,8 +8,10 @@ use std::collections::HashSet;
 use anyhow::{Context, bail};
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 
-use super::candidate::{Placement, Promise, Special, SpecialLost, factor, in_working};
-use super::chooser::Chooser;
+use super::candidate::{Special, SpecialLost};
+use super::facts::Facts;
+use super::placement::{Placement, Promise};
+use super::working::in_working;
 use crate::error::Result;
 use crate::options::NanTo;
 use crate::scan::number::{integer, integer_range, is_less, next_to, order, scalar};
@@ -55,7 +57,7 @@ impl ScalarSet {
 
 /// Gives special values their codes in one placement.
 pub(super) struct CodeAllocator<'a> {
-    chooser: &'a Chooser<'a>,
+    facts: &'a Facts<'a>,
     placement: Placement,
     /// The data's lowest and highest code; none for a floating-point type, or if values wrap.
     data: Option<(i128, i128)>,
@@ -77,13 +79,13 @@ pub(super) struct CodeAllocator<'a> {
 
 impl<'a> CodeAllocator<'a> {
     pub(super) fn new(
-        chooser: &'a Chooser<'_>,
+        facts: &'a Facts<'_>,
         placement: Placement,
         data: Option<(i128, i128)>,
         scaled_ends: [Scalar; 2],
     ) -> Self {
         Self {
-            chooser,
+            facts,
             placement,
             data,
             scaled_ends,
@@ -99,12 +101,12 @@ impl<'a> CodeAllocator<'a> {
 
     /// The stored code of a scaled value, if the type has one.
     fn code(&self, scaled: Scalar) -> Option<Scalar> {
-        self.placement.code(scaled, self.chooser.options.rounding)
+        self.placement.code(scaled, self.facts.options.rounding)
     }
 
     /// The value in the working type that a code decodes to.
     fn decoded(&self, code: Scalar) -> Option<Scalar> {
-        self.placement.unscaled(self.chooser.working(code)?)
+        self.placement.unscaled(self.facts.working.of(code)?)
     }
 
     /// Whether the data leave a code free.
@@ -144,7 +146,7 @@ impl<'a> CodeAllocator<'a> {
             }
             self.first_open += 1;
         }
-        let is_free = self.chooser.survey.infinite == 0;
+        let is_free = self.facts.survey.infinite == 0;
         let infinities = [false, true].into_iter().filter(|_| is_free);
         let mut infinities =
             infinities.filter_map(|sign| Scalar::infinity(self.placement.target, sign));
@@ -164,20 +166,20 @@ impl<'a> CodeAllocator<'a> {
     }
 
     fn code_of_nan(&self) -> Result<Option<Scalar>> {
-        let Chooser { options, survey, .. } = self.chooser;
+        let Facts { options, survey, .. } = self.facts;
         let target = self.placement.target;
         let is_named = options.nan_to != NanTo::Auto;
         if !survey.element_type.has_nan() || (target.has_nan() && !is_named) {
             return Ok(None);
         }
-        let has_nan = self.chooser.has_nan();
+        let has_nan = self.facts.has_nan();
         let code = match &options.nan_to {
             NanTo::Min => Scalar::min(target),
             NanTo::Max => Scalar::max(target),
             NanTo::Value(value) => value.to_scalar(target).context("--nan-to")?,
             NanTo::Auto => {
                 // Markers may use the codes nearest to the ends.
-                let spare = 2 * (1 + self.chooser.survey.reserved_codes());
+                let spare = 2 * (1 + self.facts.survey.reserved_codes());
                 let open = self.spare_codes(spare).find(|&code| self.is_open(code));
                 // For later writes, a code is reserved if scale and type leave one.
                 let may_lack =
@@ -223,7 +225,7 @@ impl<'a> CodeAllocator<'a> {
     /// Whether a code of data decodes to a marker: values next to the marker, if there are any, would become
     /// missing.
     pub(super) fn is_hit(&self, marker: Scalar) -> bool {
-        let working = self.chooser.working(marker);
+        let working = self.facts.working.of(marker);
         let Some(scaled) = working.and_then(|value| self.placement.scaled(value).ok()) else {
             return false;
         };
@@ -244,9 +246,11 @@ impl<'a> CodeAllocator<'a> {
     fn may_be_used(&self, code: Scalar) -> bool {
         let [a, b] = self.scaled_ends.map(|end| self.code(end));
         match (integer(code), a.zip(b)) {
-            (Some(_), _) => self.placement.promise == Promise::Storable || !self.is_free(code),
+            (Some(_), _) => {
+                self.placement.scale.promise == Promise::Storable || !self.is_free(code)
+            }
             // Below the least magnitude that is kept, nothing is promised.
-            (None, _) if self.chooser.options.max_rel_error.is_some() && code.is_zero() => false,
+            (None, _) if self.facts.options.max_rel_error.is_some() && code.is_zero() => false,
             (None, Some((a, b))) => {
                 let (low, high) = if is_less(b, a) { (b, a) } else { (a, b) };
                 !is_less(code, low) && !is_less(high, code)
@@ -258,8 +262,8 @@ impl<'a> CodeAllocator<'a> {
     /// Whether a value other than a marker, which has it too, may have a code. Then one next to the marker has it or is on its
     /// other side.
     fn has_another(&self, code: Scalar, marker: Scalar) -> bool {
-        let code_of = |value| self.code(self.placement.scaled(self.chooser.working(value)?).ok()?);
-        let is_reversed = factor(self.placement.scale) < 0.0;
+        let code_of = |value| self.code(self.placement.scaled(self.facts.working.of(value)?).ok()?);
+        let is_reversed = self.placement.scale.factor() < 0.0;
         [false, true].into_iter().any(|is_above| {
             let other = next_to(marker, is_above).and_then(code_of);
             other.is_some_and(|other| match order(other, code) {
@@ -272,7 +276,7 @@ impl<'a> CodeAllocator<'a> {
 
     /// Finds a code for a marker or a fill value.
     pub(super) fn add(&mut self, value: Scalar, is_marker: bool) -> Result<()> {
-        let working = in_working(value, self.chooser.working)?;
+        let working = in_working(value, self.facts.working.element_type)?;
         let special = self.encoded(working, value, is_marker).with_context(|| {
             let what = if is_marker { "missing value" } else { "fill value" };
             SpecialLost(format!(
@@ -303,7 +307,7 @@ impl<'a> CodeAllocator<'a> {
     /// Finds a code for the kind of NaN that is named: every NaN gets it, for keys of maps tell no kinds apart. A stand-in keeps its
     /// bits, which arithmetic would change.
     pub(super) fn add_named_nan(&mut self, kind: Scalar) -> Result<()> {
-        if self.chooser.options.nan_to != NanTo::Auto {
+        if self.facts.options.nan_to != NanTo::Auto {
             bail!(
                 "--missing {} names a kind of NaN, which --nan-to cannot give a code; leave one out",
                 nan_pattern(kind)
@@ -324,8 +328,8 @@ impl<'a> CodeAllocator<'a> {
     fn encoded(&mut self, working: Scalar, value: Scalar, is_marker: bool) -> Result<Special> {
         let natural = Special { value, stand_in: None, entry: None };
         let Placement { offset, scale, .. } = self.placement;
-        let is_one_to_one = self.chooser.is_one_to_one(scale);
-        let is_within = self.chooser.is_within(value);
+        let is_one_to_one = self.facts.is_one_to_one(&scale);
+        let is_within = self.facts.is_within(value);
         let scaled = self.placement.scaled(working).ok();
         if let Some(scaled) = scaled.filter(|&scaled| self.survives(working, scaled)) {
             let code = self.code(scaled).filter(|code| code.equals(scaled));
@@ -354,20 +358,20 @@ impl<'a> CodeAllocator<'a> {
     /// A value in the working type that no element has, by which a first cast replaces a special value; and its entry in
     /// the map of the last cast, if it needs one.
     fn stand_in(&mut self) -> Option<(Scalar, Option<(Scalar, Scalar)>)> {
-        let Placement { promise, target, .. } = self.placement;
-        if !target.is_integer() || self.chooser.options.auto {
+        let Placement { scale, target, .. } = self.placement;
+        if !target.is_integer() || self.facts.options.auto {
             return self.infinite_stand_in().or_else(|| self.finite_stand_in());
         }
         // An infinity that is written later is refused by an integer type, and must not become a marker; where the data leave
         // no number, there may be none.
-        let may_be_infinite = promise == Promise::Surveyed;
+        let may_be_infinite = scale.promise == Promise::Surveyed;
         let finite = self.finite_stand_in();
         finite.or_else(|| self.infinite_stand_in().filter(|_| may_be_infinite))
     }
 
     /// An infinity, which scale and offset do not change.
     fn infinite_stand_in(&mut self) -> Option<(Scalar, Option<(Scalar, Scalar)>)> {
-        let Chooser { survey, working, .. } = *self.chooser;
+        let Facts { survey, working, .. } = *self.facts;
         // Of markers in ascending order, the infinite ones are at the ends.
         let markers = survey.markers.values();
         let mut ends = markers.first().into_iter().chain(markers.last());
@@ -375,7 +379,7 @@ impl<'a> CodeAllocator<'a> {
             return None;
         }
         [false, true].into_iter().find_map(|sign| {
-            let infinity = Scalar::infinity(working, sign)?;
+            let infinity = Scalar::infinity(working.element_type, sign)?;
             let scaled = self.placement.scaled(infinity).ok()?;
             let is_new = !self.keys.contains(scaled) && !self.stand_ins.contains(infinity);
             let code = self.open_code().filter(|_| is_new)?;
@@ -385,11 +389,11 @@ impl<'a> CodeAllocator<'a> {
 
     /// A number outside the data.
     fn finite_stand_in(&mut self) -> Option<(Scalar, Option<(Scalar, Scalar)>)> {
-        let Chooser { working, least, greatest, .. } = *self.chooser;
-        if let Some((least, greatest)) = integer(least).zip(integer(greatest)) {
+        let working = self.facts.working;
+        if let Some((least, greatest)) = integer(working.least).zip(integer(working.greatest)) {
             // The value next to the data is one that no element has.
             let next_to = (1..=8).flat_map(|distance| [greatest + distance, least - distance]);
-            let mut values = next_to.filter_map(|value| scalar(value, working));
+            let mut values = next_to.filter_map(|value| scalar(value, working.element_type));
             return values
                 .find(|&value| self.is_natural_stand_in(value))
                 .map(|value| (value, None));
@@ -418,7 +422,7 @@ impl<'a> CodeAllocator<'a> {
     fn decoded_stand_in(&self, code: Scalar) -> Option<Scalar> {
         let value =
             Some(code).filter(|&code| self.is_open(code)).and_then(|code| self.decoded(code))?;
-        if !value.is_finite() || self.chooser.is_within(value) {
+        if !value.is_finite() || self.facts.is_within(value) {
             return None;
         }
         let code = self.placement.scaled(value).ok().and_then(|scaled| self.code(scaled))?;

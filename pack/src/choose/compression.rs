@@ -3,8 +3,10 @@
 use rayon::prelude::*;
 use recast_kernels::ElementType;
 
-use super::candidate::{Candidate, Placement};
-use super::chooser::Chooser;
+use super::bind::bind;
+use super::candidate::Candidate;
+use super::facts::Facts;
+use super::placement::Placement;
 use crate::array::byte_encoder::ByteEncoder;
 use crate::array::region::Block;
 use crate::error::Result;
@@ -67,151 +69,149 @@ impl Coded {
     }
 }
 
-impl Chooser<'_> {
-    /// The codecs for the values and those after them that make the blocks the smallest.
-    pub(crate) fn with_storage(
-        &self,
-        candidate: Candidate,
-        trial: &TrialBlocks,
-    ) -> Result<(Candidate, Storage)> {
-        let coded = |candidate: Candidate| -> Option<Coded> {
-            let codes = |block: &Block| {
-                let elements = candidate.encode(&block.elements).ok()?;
-                Some(Block { shape: block.shape.clone(), elements })
-            };
-            let blocks = trial.blocks.iter().map(codes).collect::<Option<_>>()?;
-            Some(Coded { candidate, blocks })
+/// The codecs for the values and those after them that make the blocks the smallest.
+pub(crate) fn with_storage(
+    facts: &Facts<'_>,
+    candidate: Candidate,
+    trial: &TrialBlocks,
+) -> Result<(Candidate, Storage)> {
+    let coded = |candidate: Candidate| -> Option<Coded> {
+        let codes = |block: &Block| {
+            let elements = candidate.encode(&block.elements).ok()?;
+            Some(Block { shape: block.shape.clone(), elements })
         };
-        let is_thorough = match self.options.compressor {
-            Compressor::Auto => false,
-            Compressor::Smallest => true,
-            named @ (Compressor::None
-            | Compressor::Zstd(_)
-            | Compressor::Gzip(_)
-            | Compressor::Blosc(_)) => return Ok((candidate, Storage::named(named)?)),
-        };
-        // Whoever writes the chunks finds the element that cannot be encoded, and names its place.
-        let Some(own) = coded(candidate.clone()) else {
-            return Ok((candidate, Storage::plain(PLAIN)));
-        };
-        // Codes without a gap have smaller differences.
-        let may_recode = is_thorough && trial.may_recode;
-        let compact = may_recode.then(|| self.compact(&candidate)).flatten().and_then(coded);
-        let chains = if is_thorough {
-            self.thorough(&own, compact.as_ref().unwrap_or(&own), trial.finalists)?
-        } else {
-            let coders = common_coders(own.element_type()).into_iter();
-            self.sizes(coders.map(|coder| (&own, Storage::plain(coder))).collect())?
-        };
-        Ok(match first(&chains) {
-            Some(best) => (best.coded.candidate.clone(), best.storage.clone()),
-            None => (candidate, Storage::plain(PLAIN)),
-        })
-    }
+        let blocks = trial.blocks.iter().map(codes).collect::<Option<_>>()?;
+        Some(Coded { candidate, blocks })
+    };
+    let is_thorough = match facts.options.compressor {
+        Compressor::Auto => false,
+        Compressor::Smallest => true,
+        named @ (Compressor::None
+        | Compressor::Zstd(_)
+        | Compressor::Gzip(_)
+        | Compressor::Blosc(_)) => return Ok((candidate, Storage::named(named)?)),
+    };
+    // Whoever writes the chunks finds the element that cannot be encoded, and names its place.
+    let Some(own) = coded(candidate.clone()) else {
+        return Ok((candidate, Storage::plain(PLAIN)));
+    };
+    // Codes without a gap have smaller differences.
+    let may_recode = is_thorough && trial.may_recode;
+    let compact = may_recode.then(|| compact(facts, &candidate)).flatten().and_then(coded);
+    let chains = if is_thorough {
+        thorough(facts, &own, compact.as_ref().unwrap_or(&own), trial.finalists)?
+    } else {
+        let coders = common_coders(own.element_type()).into_iter();
+        sizes(facts, coders.map(|coder| (&own, Storage::plain(coder))).collect())?
+    };
+    Ok(match first(&chains) {
+        Some(best) => (best.coded.candidate.clone(), best.storage.clone()),
+        None => (candidate, Storage::plain(PLAIN)),
+    })
+}
 
-    /// The same candidate with the codes of NaN and special values next to those of the data; none if the options name
-    /// codes, or the type has none.
-    fn compact(&self, candidate: &Candidate) -> Option<Candidate> {
-        let target = candidate.placement.target;
-        let is_fixed = self.options.is_explicit() || self.options.nan_to != NanTo::Auto;
-        if is_fixed || target.is_float() || candidate.rounder.is_some() {
-            return None;
-        }
-        let placement = Placement { is_compact: true, ..candidate.placement };
-        self.bind(placement).ok().filter(|other| other.codecs != candidate.codecs)
+/// The same candidate with the codes of NaN and special values next to those of the data; none if the options name
+/// codes, or the type has none.
+fn compact(facts: &Facts<'_>, candidate: &Candidate) -> Option<Candidate> {
+    let target = candidate.placement.target;
+    let is_fixed = facts.options.is_explicit() || facts.options.nan_to != NanTo::Auto;
+    if is_fixed || target.is_float() || candidate.rounder.is_some() {
+        return None;
     }
+    let placement = Placement { is_compact: true, ..candidate.placement };
+    bind(facts, placement).ok().filter(|other| other.codecs != candidate.codecs)
+}
 
-    /// All chains at the fast level, for the codes themselves and for differences of codes without a gap; and at the slow
-    /// level those that may become the smallest by it.
-    fn thorough<'c>(
-        &self,
-        own: &'c Coded,
-        compact: &'c Coded,
-        finalists: usize,
-    ) -> Result<Vec<Measured<'c>>> {
-        let coders = Level::FAST.coders(own.element_type());
-        let plain = coders.iter().map(|&coder| (own, Storage::plain(coder)));
-        let mut all = self.sizes(plain.collect())?;
-        let tried = self.differences(compact)?;
-        let best = tried.iter().take(BEST_DIFFERENCES).map(|chain| &chain.storage.differences);
-        let chains = best.flat_map(|differences| {
-            let storage = |&coder: &Coder| {
-                let is_biased = differences.is_biased && sees_high_bytes(coder);
-                let differences = Delta { is_biased, ..differences.clone() };
-                (compact, Storage { differences, coder })
-            };
-            coders.iter().map(storage)
+/// All chains at the fast level, for the codes themselves and for differences of codes without a gap; and at the slow
+/// level those that may become the smallest by it.
+fn thorough<'c>(
+    facts: &Facts<'_>,
+    own: &'c Coded,
+    compact: &'c Coded,
+    finalists: usize,
+) -> Result<Vec<Measured<'c>>> {
+    let coders = Level::FAST.coders(own.element_type());
+    let plain = coders.iter().map(|&coder| (own, Storage::plain(coder)));
+    let mut all = sizes(facts, plain.collect())?;
+    let tried = differences(facts, compact)?;
+    let best = tried.iter().take(BEST_DIFFERENCES).map(|chain| &chain.storage.differences);
+    let chains = best.flat_map(|differences| {
+        let storage = |&coder: &Coder| {
+            let is_biased = differences.is_biased && sees_high_bytes(coder);
+            let differences = Delta { is_biased, ..differences.clone() };
+            (compact, Storage { differences, coder })
+        };
+        coders.iter().map(storage)
+    });
+    let untried =
+        |(_, storage): &(&Coded, Storage)| tried.iter().all(|chain| chain.storage != *storage);
+    let chains = sizes(facts, chains.filter(untried).collect())?;
+    all.extend(tried.into_iter().chain(chains));
+    all.sort_by_key(|chain| chain.size);
+    let least = all.first().map_or(0, |chain| chain.size);
+    let may_win = |chain: &&Measured<'_>| {
+        let storage = &chain.storage;
+        *storage != Storage::plain(PLAIN)
+            && Level::SLOW.of(storage) != *storage
+            && least_at_slow_level(chain) < least
+    };
+    let slow = all.iter().filter(may_win).take(finalists);
+    let slow = slow.map(|chain| (chain.coded, Level::SLOW.of(&chain.storage)));
+    let slow = sizes(facts, slow.collect())?;
+    all.extend(slow);
+    Ok(all)
+}
+
+/// Differences, the smallest first, as Blosc compresses them: along one axis, and then, as long as that helps, along
+/// another or the same once more.
+fn differences<'c>(facts: &Facts<'_>, coded: &'c Coded) -> Result<Vec<Measured<'c>>> {
+    let mut tried: Vec<Measured<'c>> = Vec::new();
+    let mut least: Option<(u64, Vec<usize>)> = None;
+    let shuffle = if coded.element_type().size() > 1 { Shuffle::Bytes } else { Shuffle::None };
+    let blosc = Coder::Blosc(Level::FAST.blosc, shuffle);
+    if !takes_differences(coded.element_type()) {
+        return Ok(tried);
+    }
+    for passes in 1..=PASSES {
+        let before = least.as_ref().map(|(_, axes)| axes.clone()).unwrap_or_default();
+        let is_biased = takes_bias(&coded.candidate, passes);
+        let longer = coded.axes().into_iter().map(|axis| {
+            let axes = [before.as_slice(), &[axis]].concat();
+            (coded, Storage { differences: Delta { axes, is_biased }, coder: blosc })
         });
-        let untried =
-            |(_, storage): &(&Coded, Storage)| tried.iter().all(|chain| chain.storage != *storage);
-        let chains = self.sizes(chains.filter(untried).collect())?;
-        all.extend(tried.into_iter().chain(chains));
-        all.sort_by_key(|chain| chain.size);
-        let least = all.first().map_or(0, |chain| chain.size);
-        let may_win = |chain: &&Measured<'_>| {
-            let storage = &chain.storage;
-            *storage != Storage::plain(PLAIN)
-                && Level::SLOW.of(storage) != *storage
-                && least_at_slow_level(chain) < least
-        };
-        let slow = all.iter().filter(may_win).take(finalists);
-        let slow = slow.map(|chain| (chain.coded, Level::SLOW.of(&chain.storage)));
-        let slow = self.sizes(slow.collect())?;
-        all.extend(slow);
-        Ok(all)
-    }
-
-    /// Differences, the smallest first, as Blosc compresses them: along one axis, and then, as long as that helps, along
-    /// another or the same once more.
-    fn differences<'c>(&self, coded: &'c Coded) -> Result<Vec<Measured<'c>>> {
-        let mut tried: Vec<Measured<'c>> = Vec::new();
-        let mut least: Option<(u64, Vec<usize>)> = None;
-        let shuffle = if coded.element_type().size() > 1 { Shuffle::Bytes } else { Shuffle::None };
-        let blosc = Coder::Blosc(Level::FAST.blosc, shuffle);
-        if !takes_differences(coded.element_type()) {
-            return Ok(tried);
+        let sizes = sizes(facts, longer.collect())?;
+        let best = sizes.iter().min_by_key(|chain| chain.size);
+        let best = best.map(|best| (best.size, best.storage.differences.axes.clone()));
+        tried.extend(sizes);
+        match (&least, best) {
+            (Some((least, _)), Some((size, _))) if size >= *least => break,
+            (_, best) => least = best,
         }
-        for passes in 1..=PASSES {
-            let before = least.as_ref().map(|(_, axes)| axes.clone()).unwrap_or_default();
-            let is_biased = takes_bias(&coded.candidate, passes);
-            let longer = coded.axes().into_iter().map(|axis| {
-                let axes = [before.as_slice(), &[axis]].concat();
-                (coded, Storage { differences: Delta { axes, is_biased }, coder: blosc })
-            });
-            let sizes = self.sizes(longer.collect())?;
-            let best = sizes.iter().min_by_key(|chain| chain.size);
-            let best = best.map(|best| (best.size, best.storage.differences.axes.clone()));
-            tried.extend(sizes);
-            match (&least, best) {
-                (Some((least, _)), Some((size, _))) if size >= *least => break,
-                (_, best) => least = best,
-            }
-        }
-        tried.sort_by_key(|chain| chain.size);
-        Ok(tried)
     }
+    tried.sort_by_key(|chain| chain.size);
+    Ok(tried)
+}
 
-    /// The bytes of the blocks with each chain that all readers have.
-    fn sizes<'c>(&self, chains: Vec<(&'c Coded, Storage)>) -> Result<Vec<Measured<'c>>> {
-        let readers = &self.options.readers;
-        let is_readable = |(coded, storage): &(&Coded, Storage)| {
-            readers.iter().all(|&reader| reads(reader, storage, coded.dimensions()))
-        };
-        let chains: Vec<(&'c Coded, Storage)> = chains.into_iter().filter(is_readable).collect();
-        self.in_threads(|| {
-            let size = |(coded, storage): (&'c Coded, Storage)| -> Result<Measured<'c>> {
-                let (element_type, dimensions) = (coded.element_type(), coded.dimensions());
-                let encoder = ByteEncoder::for_blocks(element_type, &storage, dimensions)?;
-                let size = |block: &Block| {
-                    self.check_interrupt()?;
-                    encoder.size(&block.elements, &block.shape)
-                };
-                let size = coded.blocks.par_iter().map(size).sum::<Result<u64>>()?;
-                Ok(Measured { size, coded, storage })
+/// The bytes of the blocks with each chain that all readers have.
+fn sizes<'c>(facts: &Facts<'_>, chains: Vec<(&'c Coded, Storage)>) -> Result<Vec<Measured<'c>>> {
+    let readers = &facts.options.readers;
+    let is_readable = |(coded, storage): &(&Coded, Storage)| {
+        readers.iter().all(|&reader| reads(reader, storage, coded.dimensions()))
+    };
+    let chains: Vec<(&'c Coded, Storage)> = chains.into_iter().filter(is_readable).collect();
+    facts.in_threads(|| {
+        let size = |(coded, storage): (&'c Coded, Storage)| -> Result<Measured<'c>> {
+            let (element_type, dimensions) = (coded.element_type(), coded.dimensions());
+            let encoder = ByteEncoder::for_blocks(element_type, &storage, dimensions)?;
+            let size = |block: &Block| {
+                facts.check_interrupt()?;
+                encoder.size(&block.elements, &block.shape)
             };
-            chains.into_par_iter().map(size).collect()
-        })
-    }
+            let size = coded.blocks.par_iter().map(size).sum::<Result<u64>>()?;
+            Ok(Measured { size, coded, storage })
+        };
+        chains.into_par_iter().map(size).collect()
+    })
 }
 
 /// The smallest chain, unless it gains too little.

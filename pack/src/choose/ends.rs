@@ -2,8 +2,9 @@
 
 use recast_kernels::{Rounding, Scalar};
 
-use super::candidate::{Candidate, Special, factor};
-use super::chooser::{Chooser, unit_roundoff};
+use super::candidate::{Candidate, Special};
+use super::facts::Facts;
+use super::sample::keeps_zero;
 use crate::scan::number::is_less;
 
 /// From this many steps on, one more in the range takes no bytes worth mentioning.
@@ -40,55 +41,53 @@ impl Strays {
     }
 }
 
-impl Chooser<'_> {
-    /// How decoded values leave the range to store.
-    pub(super) fn strays(&self, candidate: &Candidate) -> Strays {
-        let mut strays = Strays::default();
-        let Some((least, greatest)) = self.survey.to_store() else { return strays };
-        // Multiples of a step are away from values on the grid by that alone.
-        let is_on_grid = self.takes_multiples(candidate);
-        let near = 2.0 * self.rounding_of_values();
-        for end in [least, greatest] {
-            let Some(back) = candidate.decoded_value(end) else { continue };
-            if self.is_within(back) {
-                continue;
-            }
-            let is_rounded = is_on_grid && (back.to_f64() - end.to_f64()).abs() <= near;
-            let count = if is_rounded { &mut strays.rounded } else { &mut strays.lost.ends };
-            *count += 1;
+/// How decoded values leave the range to store.
+pub(super) fn strays(facts: &Facts<'_>, candidate: &Candidate) -> Strays {
+    let mut strays = Strays::default();
+    let Some((least, greatest)) = facts.survey.to_store() else { return strays };
+    // Multiples of a step are away from values on the grid by that alone.
+    let is_on_grid = facts.takes_multiples(&candidate.placement);
+    let near = 2.0 * facts.working.rounding_of_values();
+    for end in [least, greatest] {
+        let Some(back) = candidate.decoded_value(end) else { continue };
+        if facts.is_within(back) {
+            continue;
         }
-        let zero = Scalar::zero(self.survey.element_type);
-        let has_zero = !is_less(zero, least) && !is_less(greatest, zero);
-        let is_zero_lost = has_zero && !self.keeps_zero(candidate);
-        strays.lost.zero = is_zero_lost;
-        strays.lost.fill = self.has_fill_apart(candidate);
-        strays
+        let is_rounded = is_on_grid && (back.to_f64() - end.to_f64()).abs() <= near;
+        let count = if is_rounded { &mut strays.rounded } else { &mut strays.lost.ends };
+        *count += 1;
     }
+    let zero = Scalar::zero(facts.survey.element_type);
+    let has_zero = !is_less(zero, least) && !is_less(greatest, zero);
+    let is_zero_lost = has_zero && !keeps_zero(facts, candidate);
+    strays.lost.zero = is_zero_lost;
+    strays.lost.fill = has_fill_apart(facts, candidate);
+    strays
+}
 
-    /// Whether a fill value of any of the arrays is no marker, elements have it, and its code does not lie among the others.
-    fn has_fill_apart(&self, candidate: &Candidate) -> bool {
-        candidate.specials.iter().any(|Special { value, stand_in, entry }| {
-            (entry.is_some() || stand_in.is_some())
-                && value.is_finite()
-                && self.survey.fill_values.iter().any(|fill| fill.equals(*value))
-                && !self.survey.markers.contains(*value)
-                && self.survey.count(*value) > 0
-        })
-    }
+/// Whether a fill value of any of the arrays is no marker, elements have it, and its code does not lie among the others.
+fn has_fill_apart(facts: &Facts<'_>, candidate: &Candidate) -> bool {
+    candidate.specials.iter().any(|Special { value, stand_in, entry }| {
+        (entry.is_some() || stand_in.is_some())
+            && value.is_finite()
+            && facts.survey.fill_values.iter().any(|fill| fill.equals(*value))
+            && !facts.survey.markers.contains(*value)
+            && facts.survey.count(*value) > 0
+    })
+}
 
-    /// Scales that are finer by less than a step in the range, of which the end farther from 0, or the other one, is a whole
-    /// number of steps away from 0; with the last one, a little less.
-    pub(super) fn scales_to_ends(&self, candidate: &Candidate) -> Vec<Scalar> {
-        if self.takes_multiples(candidate) || self.survey.element_type.is_integer() {
-            return Vec::new();
-        }
-        let scale = factor(candidate.placement.scale);
-        let ends = [self.greatest.to_f64(), -self.least.to_f64()];
-        let ends = ends.into_iter().filter(|end| end * scale >= MANY_STEPS);
-        let scales = ends.flat_map(|end| {
-            let whole = (end * scale).ceil() / end;
-            [whole, whole * (1.0 + 8.0 * unit_roundoff(self.working))]
-        });
-        scales.filter_map(|scale| self.working_scalar(scale, Rounding::TowardsPositive)).collect()
+/// Scales that are finer by less than a step in the range, of which the end farther from 0, or the other one, is a whole
+/// number of steps away from 0; with the last one, a little less.
+pub(super) fn scales_to_ends(facts: &Facts<'_>, candidate: &Candidate) -> Vec<Scalar> {
+    if facts.takes_multiples(&candidate.placement) || facts.survey.element_type.is_integer() {
+        return Vec::new();
     }
+    let scale = candidate.placement.scale.factor();
+    let ends = [facts.working.greatest.to_f64(), -facts.working.least.to_f64()];
+    let ends = ends.into_iter().filter(|end| end * scale >= MANY_STEPS);
+    let scales = ends.flat_map(|end| {
+        let whole = (end * scale).ceil() / end;
+        [whole, whole * (1.0 + 8.0 * facts.working.unit())]
+    });
+    scales.filter_map(|scale| facts.working.number(scale, Rounding::TowardsPositive)).collect()
 }

@@ -7,63 +7,58 @@
 
 use recast_kernels::ElementType;
 
-use super::candidate::{Promise, ScaleCandidate, in_working};
-use super::chooser::Chooser;
+use super::grids::grids;
+use super::inverse::beside_inverse;
+use super::placement::{Promise, Scale};
+use super::working::Working;
 use crate::error::Result;
-use crate::options::Reader;
+use crate::options::{PackOptions, Reader};
 use crate::scan::lattice::Lattice;
-use crate::scan::number::neighbours;
+use crate::scan::survey::Survey;
 
 /// Scales that are tried, in units in the last place from the inverse of the step.
 const UNITS: i64 = 64;
 /// All codes of the range are tried, if they fit 16 bits.
 const MOST_CODES: f64 = 65_536.0;
 
-impl Chooser<'_> {
-    /// Computes scale and offset in float64, if only that gives values bit for bit that must come back so.
-    pub(crate) fn through_float64(self) -> Result<Self> {
-        let Some(products) = self.products()? else { return Ok(self) };
-        let working = ElementType::Float64;
-        let (least, greatest) =
-            (in_working(self.least, working)?, in_working(self.greatest, working)?);
-        Ok(Self { working, least, greatest, products: Some(products), ..self })
+/// The scale for the step of which all values of the sample are products, if they are the quotients of none and must come
+/// back bit for bit.
+pub(super) fn scale(
+    options: &PackOptions,
+    survey: &Survey,
+    working: &Working,
+    sample: &[u8],
+) -> Result<Option<Scale>> {
+    let is_asked = options.max_abs_error == Some(0.0)
+        && survey.element_type == ElementType::Float32
+        && survey.range().is_some()
+        && Promise::to_try(options, survey) == [Promise::Surveyed]
+        && options.data_type.is_none_or(ElementType::is_integer)
+        && !(options.is_explicit() || options.pow2 || options.is_plain());
+    if !is_asked || options.readers.contains(&Reader::Gdal) {
+        return Ok(None);
     }
-
-    /// The step of which all values of the sample are products, if they are the quotients of none.
-    fn products(&self) -> Result<Option<ScaleCandidate>> {
-        let Self { options, survey, .. } = self;
-        let is_asked = options.max_abs_error == Some(0.0)
-            && survey.element_type == ElementType::Float32
-            && survey.range().is_some()
-            && self.promises() == [Promise::Surveyed]
-            && options.data_type.is_none_or(ElementType::is_integer)
-            && !(options.is_explicit() || options.pow2 || options.is_plain());
-        if !is_asked || options.readers.contains(&Reader::Gdal) {
+    let values = survey.reserved_values.others(survey.element_type, sample)?;
+    let values: Vec<f32> = values.into_iter().map(|number| number as f32).collect();
+    for Lattice { step, origin } in grids(options, survey, working, 0.0)? {
+        let (step, scale) = (step as f32, (1.0 / step) as f32);
+        let count = |value: f32| (value / step).round();
+        if origin != 0.0 || !step.is_normal() || !scale.is_normal() {
+            continue;
+        }
+        if values.iter().all(|&value| count(value) / scale == value) {
             return Ok(None);
         }
-        let values = survey.reserved_values.others(survey.element_type, &self.sample)?;
-        let values: Vec<f32> = values.into_iter().map(|number| number as f32).collect();
-        for Lattice { step, origin } in self.grids(0.0)? {
-            let (step, scale) = (step as f32, (1.0 / step) as f32);
-            let count = |value: f32| (value / step).round();
-            if origin != 0.0 || !step.is_normal() || !scale.is_normal() {
-                continue;
-            }
-            if values.iter().all(|&value| count(value) / scale == value) {
-                return Ok(None);
-            }
-            if values.iter().all(|&value| count(value) * step == value) {
-                let ends =
-                    [self.least, self.greatest].map(|end| f64::from(count(end.to_f64() as f32)));
-                return Ok(scale_for(step, ends));
-            }
+        if values.iter().all(|&value| count(value) * step == value) {
+            let ends = [working.least, working.greatest];
+            return Ok(scale_for(step, ends.map(|end| f64::from(count(end.to_f64() as f32)))));
         }
-        Ok(None)
     }
+    Ok(None)
 }
 
 /// The scale by which a division in float64 gives all products of a step and the whole numbers of a range.
-fn scale_for(step: f32, [least, greatest]: [f64; 2]) -> Option<ScaleCandidate> {
+fn scale_for(step: f32, [least, greatest]: [f64; 2]) -> Option<Scale> {
     if greatest - least > MOST_CODES {
         return None;
     }
@@ -71,6 +66,6 @@ fn scale_for(step: f32, [least, greatest]: [f64; 2]) -> Option<ScaleCandidate> {
     let is_it =
         |scale: &f64| codes().all(|code| (code as f64 / scale) as f32 == (code as f32) * step);
     let grid = Lattice::multiples_of(f64::from(step));
-    let scale = neighbours(1.0 / grid.step, ElementType::Float64, UNITS).into_iter().find(is_it)?;
-    Some(ScaleCandidate::of_grid(scale.into(), grid))
+    let scales = beside_inverse(grid.step, ElementType::Float64, UNITS);
+    Some(Scale::of_grid(scales.into_iter().find(is_it)?.into(), grid))
 }

@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use recast_kernels::Scalar;
 
 use super::candidate::Candidate;
-use super::chooser::Chooser;
+use super::facts::Facts;
 use crate::array::byte_encoder::ByteEncoder;
 use crate::array::region::Region;
 use crate::check::chunk_check::Expected;
@@ -17,75 +17,77 @@ use crate::text::scalar_text;
 /// With one zero in this many elements, zero is a background.
 const BACKGROUND: usize = 10;
 
-impl Chooser<'_> {
-    /// Encodes and decodes the sample: a candidate that fails on it need not be written.
-    pub(super) fn try_sample(&self, candidate: &Candidate) -> Result<()> {
-        let excess = self.excess(candidate, self.tolerance())?;
-        if excess == Some(f64::INFINITY) {
-            return Err(Violation::collision(&scalar_text(candidate.placement.scale)).into());
-        }
-        if let Some(error) = excess {
-            return Err(Self::off(candidate, error));
-        }
-        Ok(())
+/// Encodes and decodes the sample: a candidate that fails on it need not be written.
+pub(super) fn try_sample(facts: &Facts<'_>, candidate: &Candidate) -> Result<()> {
+    let excess = excess(facts, candidate, facts.tolerance())?;
+    if excess == Some(f64::INFINITY) {
+        return Err(Violation::collision(&scalar_text(candidate.placement.scale.value)).into());
     }
+    if let Some(error) = excess {
+        return Err(off(candidate, error));
+    }
+    Ok(())
+}
 
-    pub(super) fn off(candidate: &Candidate, error: f64) -> anyhow::Error {
-        let scale = scalar_text(candidate.placement.scale);
-        anyhow::anyhow!("with the scale {scale} an element is off by {error:?}")
-    }
+pub(super) fn off(candidate: &Candidate, error: f64) -> anyhow::Error {
+    let scale = scalar_text(candidate.placement.scale.value);
+    anyhow::anyhow!("with the scale {scale} an element is off by {error:?}")
+}
 
-    /// The largest error in the sample, if it exceeds a tolerance.
-    pub(super) fn excess(
-        &self,
-        candidate: &Candidate,
-        tolerance: Tolerance,
-    ) -> Result<Option<f64>> {
-        let decoded = candidate.decoded(&self.sample)?;
-        Expected::of(self.survey, tolerance).checker()?.largest_excess(&self.sample, &decoded)
-    }
+/// The largest error in the sample, if it exceeds a tolerance.
+pub(super) fn excess(
+    facts: &Facts<'_>,
+    candidate: &Candidate,
+    tolerance: Tolerance,
+) -> Result<Option<f64>> {
+    let decoded = candidate.decoded(&facts.sample)?;
+    Expected::of(facts.survey, tolerance).checker()?.largest_excess(&facts.sample, &decoded)
+}
 
-    /// The bytes of the excerpts with some codecs, compressed one by one, and their largest error.
-    ///
-    /// # Errors
-    /// An element that is wrong.
-    pub(super) fn tried(&self, candidate: &Candidate, excerpts: &[Vec<u8>]) -> Result<(u64, f64)> {
-        let size = self.survey.element_type.size();
-        let checker = Expected::of(self.survey, self.tolerance()).checker()?;
-        let chain = &candidate.chain;
-        // Positions are compared as Zstandard compresses them, if the compressor is chosen afterwards.
-        let storage = Storage::named(self.options.compressor);
-        let storage = storage.unwrap_or(Storage::plain(Coder::Zstd(5)));
-        let compression = ByteEncoder::for_blocks(chain.encoded_type(), &storage, 1)?;
-        let tried = |excerpt: &Vec<u8>| -> Result<(u64, f64)> {
-            self.check_interrupt()?;
-            let codes = candidate.encode(excerpt)?;
-            let region = Region::line((excerpt.len() / size) as u64);
-            let found = checker.compared(&region, excerpt, &chain.decode(&codes)?)?;
-            Ok((compression.size(&codes, &region.shape)?, found.sums.max))
-        };
-        let all = self.in_threads(|| excerpts.par_iter().map(tried).collect::<Result<Vec<_>>>())?;
-        let sum =
-            |(size, error): (u64, f64), (more, other): (u64, f64)| (size + more, error.max(other));
-        Ok(all.into_iter().fold((0, 0.0), sum))
-    }
+/// The bytes of the excerpts with some codecs, compressed one by one, and their largest error.
+///
+/// # Errors
+/// An element that is wrong.
+pub(super) fn tried(
+    facts: &Facts<'_>,
+    candidate: &Candidate,
+    excerpts: &[Vec<u8>],
+) -> Result<(u64, f64)> {
+    let size = facts.survey.element_type.size();
+    let checker = Expected::of(facts.survey, facts.tolerance()).checker()?;
+    let chain = &candidate.chain;
+    // Positions are compared as Zstandard compresses them, if the compressor is chosen afterwards.
+    let storage = Storage::named(facts.options.compressor);
+    let storage = storage.unwrap_or(Storage::plain(Coder::Zstd(5)));
+    let compression = ByteEncoder::for_blocks(chain.encoded_type(), &storage, 1)?;
+    let tried = |excerpt: &Vec<u8>| -> Result<(u64, f64)> {
+        facts.check_interrupt()?;
+        let codes = candidate.encode(excerpt)?;
+        let region = Region::line((excerpt.len() / size) as u64);
+        let found = checker.compared(&region, excerpt, &chain.decode(&codes)?)?;
+        Ok((compression.size(&codes, &region.shape)?, found.sums.max))
+    };
+    let all = facts.in_threads(|| excerpts.par_iter().map(tried).collect::<Result<Vec<_>>>())?;
+    let sum =
+        |(size, error): (u64, f64), (more, other): (u64, f64)| (size + more, error.max(other));
+    Ok(all.into_iter().fold((0, 0.0), sum))
+}
 
-    /// Whether a scale suits the data, so that its gain in precision is worth more than a few bytes.
-    pub(super) fn is_precise(&self, candidate: &Candidate, error: f64) -> bool {
-        candidate.placement.grid.is_some()
-            && self.options.max_abs_error.is_some_and(|bound| error < bound / 2.0)
-    }
+/// Whether a scale suits the data, so that its gain in precision is worth more than a few bytes.
+pub(super) fn is_precise(facts: &Facts<'_>, candidate: &Candidate, error: f64) -> bool {
+    candidate.placement.scale.grid.is_some()
+        && facts.options.max_abs_error.is_some_and(|bound| error < bound / 2.0)
+}
 
-    /// Whether zeros are a background, which comes back as zeros, and must do so with other offsets too.
-    pub(super) fn has_background(&self, candidate: &Candidate) -> bool {
-        let zero = Scalar::zero(self.survey.element_type).to_ne_bytes();
-        let size = zero.len();
-        let zeros = self.sample.chunks_exact(size).filter(|element| *element == zero).count();
-        zeros * BACKGROUND >= self.sample.len() / size && self.keeps_zero(candidate)
-    }
+/// Whether zeros are a background, which comes back as zeros, and must do so with other offsets too.
+pub(super) fn has_background(facts: &Facts<'_>, candidate: &Candidate) -> bool {
+    let zero = Scalar::zero(facts.survey.element_type).to_ne_bytes();
+    let size = zero.len();
+    let zeros = facts.sample.chunks_exact(size).filter(|element| *element == zero).count();
+    zeros * BACKGROUND >= facts.sample.len() / size && keeps_zero(facts, candidate)
+}
 
-    /// Whether zero comes back as zero.
-    pub(super) fn keeps_zero(&self, candidate: &Candidate) -> bool {
-        comes_back(&candidate.chain, Scalar::zero(self.survey.element_type))
-    }
+/// Whether zero comes back as zero.
+pub(super) fn keeps_zero(facts: &Facts<'_>, candidate: &Candidate) -> bool {
+    comes_back(&candidate.chain, Scalar::zero(facts.survey.element_type))
 }

@@ -6,10 +6,16 @@ use std::sync::atomic::Ordering;
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use zarr_recast::Codec;
 
-use super::candidate::{Candidate, Promise, ScaleCandidate, factor};
-use super::chooser::Chooser;
-use super::compression::{Level, TrialBlocks, takes_bias};
+use super::bind::bind;
+use super::candidate::Candidate;
+use super::candidates::Candidates;
+use super::compression::{Level, TrialBlocks, takes_bias, with_storage};
+use super::facts::Facts;
+use super::placement::{Promise, Scale};
+use super::placements::offsets;
 use super::room::storable;
+use super::sample::{has_background, tried};
+use super::scales::{scales, spread};
 use crate::array::region::Block;
 use crate::check::comparison::Violation;
 use crate::error::Interrupted;
@@ -50,8 +56,8 @@ fn all(survey: &Survey, options: &PackOptions) -> (Vec<Candidate>, String) {
     survey.narrow(options).unwrap();
     let options =
         options.for_type(survey.element_type).unwrap().for_range(survey.extent_of_error());
-    let chooser = Chooser::new("a.zarr".to_owned(), &options, &survey, None).unwrap();
-    let mut candidates = chooser.candidates();
+    let facts = Facts::new("a.zarr".to_owned(), &options, &survey, None).unwrap();
+    let mut candidates = Candidates::new(&facts);
     let mut found = Vec::new();
     while let Some(candidate) = candidates.next() {
         found.push(candidate.unwrap());
@@ -79,7 +85,7 @@ fn largest_error(candidate: &Candidate, values: &[f32]) -> f64 {
 }
 
 fn scale(candidate: &Candidate) -> f64 {
-    factor(candidate.placement.scale)
+    candidate.placement.scale.factor()
 }
 
 /// Temperatures without a step, and with a step of a tenth.
@@ -119,7 +125,7 @@ fn multiples_of_a_step_need_fewer_codes_until_one_is_found_that_is_none() {
     let (found, _) = all(&surveyed(&tenths, f32::NAN, &[]), &within(0.01));
     assert_eq!(scale(&found[0]), 10.0);
     assert!(found[0].only.is_some());
-    let has_grid = |candidate: &Candidate| candidate.placement.grid.is_some();
+    let has_grid = |candidate: &Candidate| candidate.placement.scale.grid.is_some();
     // Its own offset comes after the one that leaves room; after that, no other round step is tried.
     assert!(found.iter().skip_while(|one| scale(one) == 10.0).all(|one| !has_grid(one)));
 }
@@ -149,8 +155,8 @@ fn the_bound_that_no_candidate_keeps_is_named_with_a_way_out() {
 fn a_failure_that_is_no_wrong_element_ends_the_search() {
     let survey = surveyed(&[1.0_f32, 2.5], 0.0, &[]);
     let options = within(0.1);
-    let chooser = Chooser::new(String::new(), &options, &survey, None).unwrap();
-    let full = chooser.candidates().reject(anyhow::anyhow!("the disk is full")).unwrap_err();
+    let facts = Facts::new(String::new(), &options, &survey, None).unwrap();
+    let full = Candidates::new(&facts).reject(anyhow::anyhow!("the disk is full")).unwrap_err();
     assert_eq!(full.to_string(), "the disk is full");
 }
 
@@ -269,8 +275,8 @@ fn nan_gets_the_code_that_is_named_for_it_and_one_for_later_writes() {
 fn infinities_are_refused_by_integer_types_unless_they_get_codes() {
     let survey = surveyed(&[1.0, 2.5, f32::INFINITY], 0.0, &[]);
     let options = within(0.1);
-    let chooser = Chooser::new("a.zarr".to_owned(), &options, &survey, None).unwrap();
-    let refused = chooser.candidates().next().unwrap().unwrap_err().to_string();
+    let facts = Facts::new("a.zarr".to_owned(), &options, &survey, None).unwrap();
+    let refused = Candidates::new(&facts).next().unwrap().unwrap_err().to_string();
     assert!(refused.contains("element 2") && refused.contains("--infinity"), "{refused}");
     let survey = surveyed(&[1.0, 2.5, f32::INFINITY], 0.0, &[f32::INFINITY, f32::NEG_INFINITY]);
     let candidate = first(&survey, &options);
@@ -291,7 +297,10 @@ fn explicit_options_give_exactly_one_candidate() {
     let (found, reason) = all(&survey, &given);
     assert_eq!(found.len(), 1, "{reason}");
     let placement = found[0].placement;
-    assert_eq!((placement.scale, placement.offset), (Some(20_f32.into()), Some(5_f32.into())));
+    assert_eq!(
+        (placement.scale.value, placement.offset),
+        (Some(20_f32.into()), Some(5_f32.into()))
+    );
     assert_eq!(found[0].chain.encoded_type(), ElementType::Int16);
     // A type that is too small has none, and says why.
     let given = PackOptions { scale: number("100"), data_type: Some(ElementType::Int8), ..given };
@@ -321,9 +330,9 @@ fn scales_that_spread_the_values_leave_room_for_the_rounding_far_from_zero() {
         let values: Vec<f32> = noise(300).map(|x| mean + 100.0 * x).collect();
         let survey = surveyed(&values, f32::NAN, &[]);
         let options = PackOptions { auto: true, ..PackOptions::default() };
-        let chooser = Chooser::new(String::new(), &options, &survey, None).unwrap();
-        let scales = chooser.spread(ElementType::UInt16);
-        let steps = scales.iter().map(|one| one.scale.unwrap().to_f64() * chooser.extent());
+        let facts = Facts::new(String::new(), &options, &survey, None).unwrap();
+        let scales = spread(&facts, ElementType::UInt16);
+        let steps = scales.iter().map(|one| one.value.unwrap().to_f64() * facts.working.extent());
         assert!(scales.len() > 3 && steps.clone().all(|steps| steps <= 65_535.0), "{mean}");
     }
 }
@@ -333,9 +342,9 @@ fn the_first_offset_is_in_the_middle_of_the_data_for_a_signed_type() {
     for [least, greatest] in [[250.0_f32, 310.0], [-20.0, 3000.0], [1e6, 1.25e6]] {
         let survey = surveyed(&[least, greatest], f32::NAN, &[]);
         let options = within(0.05);
-        let chooser = Chooser::new(String::new(), &options, &survey, None).unwrap();
-        let scale = ScaleCandidate::of(Some(Scalar::from(10_f32)));
-        let offsets = chooser.offsets(&scale, ElementType::Int32).unwrap();
+        let facts = Facts::new(String::new(), &options, &survey, None).unwrap();
+        let scale = Scale::of(Some(Scalar::from(10_f32)));
+        let offsets = offsets(&facts, &scale, ElementType::Int32).unwrap();
         let offsets: Vec<f64> = offsets.into_iter().flatten().map(Scalar::to_f64).collect();
         let middle = f64::midpoint(least.into(), greatest.into());
         // Before it, the least value itself; after it, those next to the ends of the type.
@@ -350,7 +359,7 @@ fn the_scale_of_a_grid_is_its_own_whatever_the_fill_value() {
     for fill in [280.05, 280.0, 1e20, 251.234, 247.4] {
         for (bound, missing) in [(0.001, &[fill][..]), (0.05, &[])] {
             let (found, reason) = all(&surveyed(&tenths, fill, missing), &within(bound));
-            let on_grid = found.iter().filter(|one| one.placement.grid.is_some());
+            let on_grid = found.iter().filter(|one| one.placement.scale.grid.is_some());
             assert!(on_grid.clone().count() > 0, "{reason}");
             assert!(on_grid.clone().all(|one| scale(one) == 10.0), "{fill} {bound}");
         }
@@ -510,9 +519,9 @@ fn chosen_for(values: &[f32], compressor: Compressor) -> Storage {
     let trial = TrialBlocks { blocks: vec![block], may_recode: true, finalists: 1 };
     let survey = surveyed(values, 0.0, &[]);
     let options = PackOptions { compressor, ..within(0.1) };
-    let chooser = Chooser::new(String::new(), &options, &survey, None).unwrap();
-    let candidate = chooser.candidates().next().unwrap().unwrap();
-    chooser.with_storage(candidate, &trial).unwrap().1
+    let facts = Facts::new(String::new(), &options, &survey, None).unwrap();
+    let candidate = Candidates::new(&facts).next().unwrap().unwrap();
+    with_storage(&facts, candidate, &trial).unwrap().1
 }
 
 #[test]
@@ -573,21 +582,21 @@ fn no_part_of_a_choice_goes_on_once_the_job_is_to_stop() {
     let values: Vec<f32> = noise(300).collect();
     let survey = surveyed(&values, f32::NAN, &[]);
     let options = PackOptions { compressor: Compressor::Smallest, ..within(0.01) };
-    let chooser = Chooser::new(String::new(), &options, &survey, Some(&workers)).unwrap();
-    let mut candidates = chooser.candidates();
+    let facts = Facts::new(String::new(), &options, &survey, Some(&workers)).unwrap();
+    let mut candidates = Candidates::new(&facts);
     let candidate = candidates.next().unwrap().unwrap();
     let block = Block { shape: vec![300], elements: bytes(&values) };
     let trial = TrialBlocks { blocks: vec![block], may_recode: false, finalists: 4 };
-    chooser.with_storage(candidate.clone(), &trial).unwrap();
+    with_storage(&facts, candidate.clone(), &trial).unwrap();
     let excerpts = [bytes(&values)];
-    chooser.tried(&candidate, &excerpts).unwrap();
+    tried(&facts, &candidate, &excerpts).unwrap();
 
     runtime.interrupt.store(true, Ordering::Relaxed);
     for (part, stopped) in [
         ("the next candidate", candidates.next().unwrap().map(drop)),
-        ("a type and an offset", chooser.bind(candidate.placement).map(drop)),
-        ("an excerpt", chooser.tried(&candidate, &excerpts).map(drop)),
-        ("a compressor", chooser.with_storage(candidate.clone(), &trial).map(drop)),
+        ("a type and an offset", bind(&facts, candidate.placement).map(drop)),
+        ("an excerpt", tried(&facts, &candidate, &excerpts).map(drop)),
+        ("a compressor", with_storage(&facts, candidate.clone(), &trial).map(drop)),
     ] {
         assert!(stopped.is_err_and(|error| error.is::<Interrupted>()), "{part}");
     }
@@ -600,8 +609,8 @@ fn zeros_are_a_background_if_they_are_many() {
             (0..800).map(|index| if index < zeros { 0.0 } else { 8.0 + index as f32 }).collect();
         let survey = surveyed(&values, f32::NAN, &[]);
         let options = within(0.1);
-        let chooser = Chooser::new(String::new(), &options, &survey, None).unwrap();
-        chooser.has_background(&chooser.candidates().next().unwrap().unwrap())
+        let facts = Facts::new(String::new(), &options, &survey, None).unwrap();
+        has_background(&facts, &Candidates::new(&facts).next().unwrap().unwrap())
     };
     assert_eq!([0, 1, 79, 80, 400].map(has_background), [false, false, false, true, true]);
 }
@@ -612,11 +621,11 @@ fn a_scale_is_made_finer_by_some_units_if_that_spares_the_fill_value_a_cast() {
     let [smooth, _] = temperatures();
     let survey = surveyed(&smooth, 160.7, &[]);
     let options = within(0.3);
-    let chooser = Chooser::new(String::new(), &options, &survey, None).unwrap();
-    let scales = chooser.scale_candidates(Promise::Surveyed).unwrap().into_iter();
-    let own: Vec<u64> = scales.filter_map(|one| Some(one.scale?.bits())).collect();
+    let facts = Facts::new(String::new(), &options, &survey, None).unwrap();
+    let scales = scales(&facts, Promise::Surveyed).unwrap().into_iter();
+    let own: Vec<u64> = scales.filter_map(|one| Some(one.value?.bits())).collect();
     let candidate = first(&survey, &options);
-    let scale = candidate.placement.scale.unwrap().bits();
+    let scale = candidate.placement.scale.value.unwrap().bits();
     assert!(!candidate.has_remapped());
     assert!(!own.contains(&scale) && own.iter().any(|own| (1..=32).contains(&(scale - own))));
 }
@@ -693,7 +702,7 @@ fn an_offset_with_the_same_type_that_keeps_the_ends_comes_first() {
         let options = PackOptions { compressor, ..within(bound) };
         let candidate = first(&survey, &options);
         // Multiples of a step are rounded to the values' type, and 256 codes in a byte have one position only.
-        let is_free = candidate.placement.grid.is_none() && candidate.room() > 0;
+        let is_free = candidate.placement.scale.grid.is_none() && candidate.room() > 0;
         kept += u32::from(is_free);
         let far = beyond(&candidate, &survey);
         assert!(!is_free || far <= 0.0, "{case}: {far} beyond, {bound} {compressor:?}");

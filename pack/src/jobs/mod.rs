@@ -2,7 +2,6 @@
 
 pub(crate) mod cat;
 pub(crate) mod cf;
-mod closest;
 pub(crate) mod compare;
 pub(crate) mod group;
 pub(crate) mod info;

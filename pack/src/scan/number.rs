@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use recast_kernels::{Cast, ElementType, OutOfRange, Plan, Rounding, Scalar};
+use recast_kernels::{Cast, ElementType, Format, OutOfRange, Plan, Rounding, Scalar, Specials};
 use zarr_recast::{Chain, JsonScalar};
 
 use crate::error::Result;
@@ -292,6 +292,15 @@ pub(crate) fn next_to(value: Scalar, is_greater: bool) -> Option<Scalar> {
         false => value.bits().checked_add_signed(if is_away { 1 } else { -1 })?,
     };
     Some(Scalar::from_bits(element_type, bits)).filter(|next| next.is_finite())
+}
+
+/// Half a unit in the last place of 1; 0 for integers.
+pub(crate) fn unit_roundoff(element_type: ElementType) -> f64 {
+    match element_type.format() {
+        Format::Float(format) if format.specials == Specials::PowersOfTwo => 0.5,
+        Format::Float(format) => 0.5_f64.powi(format.mantissa_bits as i32 + 1),
+        _ => 0.0,
+    }
 }
 
 /// The values of a type next to a number, nearest first, as f64; only finite values other than 0, and none for a number

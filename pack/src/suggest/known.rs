@@ -5,12 +5,11 @@ use serde::Serialize;
 
 use super::information::{Information, Neighbours};
 use crate::array::source::Source;
-use crate::choose::chooser::unit_roundoff;
 use crate::error::Result;
 use crate::json;
 use crate::runtime::Workers;
 use crate::scan::lattice::Lattice;
-use crate::scan::number::{NumberReader, extent, magnitude};
+use crate::scan::number::{NumberReader, extent, magnitude, unit_roundoff};
 use crate::scan::survey::Survey;
 
 /// A value is on a grid if it is off by no more than its rounding, or by this part of a step.

@@ -20,8 +20,8 @@ use zarr_recast::{
 
 use super::attributes::{ADD_OFFSET, Arithmetic, Attributes, Codes, SCALE_FACTOR};
 use crate::check::difference::Differences;
+use crate::choose::inverse::{beside_inverse, closest};
 use crate::error::Result;
-use crate::jobs::closest::closest;
 use crate::scan::number::{neighbours, rounded};
 
 /// Codecs, and how they decode.
@@ -179,7 +179,7 @@ fn arrangements(attributes: &Attributes, decoded: ElementType) -> Vec<Arrangemen
     let factor = if decoded == ElementType::Float32 { f64::from(factor as f32) } else { factor };
     let mut arrangements = Vec::new();
     let mut add = |working, steps| {
-        let scales = neighbours(1.0 / factor, working, steps);
+        let scales = beside_inverse(factor, working, steps);
         arrangements.extend(scales.into_iter().map(|scale| Arrangement {
             decoded,
             working,

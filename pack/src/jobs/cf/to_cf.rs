@@ -16,9 +16,8 @@ use crate::array::region::Region;
 use crate::array::rewrite_metadata::RewrittenMetadata;
 use crate::array::source::Source;
 use crate::check::difference::Differences;
-use crate::choose::chooser::unit_roundoff;
+use crate::choose::inverse::closest;
 use crate::error::Result;
-use crate::jobs::closest::closest;
 use crate::jobs::runner::Job;
 use crate::json;
 use crate::metadata::codecs::configured;
@@ -26,7 +25,9 @@ use crate::metadata::document::PROVENANCE;
 use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE};
 use crate::runtime::{Runtime, Workers};
 use crate::scan::missing::Markers;
-use crate::scan::number::{NumberReader, decoded, encoded, integer_range, neighbours};
+use crate::scan::number::{
+    NumberReader, decoded, encoded, integer_range, neighbours, unit_roundoff,
+};
 use crate::store::destination::Destination;
 use crate::store::links::OutsideLinks;
 use crate::store::staging::Staged;

@@ -5,8 +5,8 @@ use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use zarr_recast::{BindOptions, CastValue, Chain, Codec, JsonScalar, ScaleOffset};
 
 use crate::check::difference::Differences;
+use crate::choose::inverse::closest;
 use crate::error::Result;
-use crate::jobs::closest::closest;
 use crate::metadata::codecs::configured;
 
 /// The number of bit patterns of a wide type that are tried, spread over all.

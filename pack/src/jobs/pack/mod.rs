@@ -19,8 +19,10 @@ use crate::array::source::Source;
 use crate::check::arrays::compare;
 use crate::check::comparison::{Tolerance, Violation};
 use crate::choose::candidate::Candidate;
-use crate::choose::chooser::Chooser;
-use crate::choose::compression::TrialBlocks;
+use crate::choose::candidates::Candidates;
+use crate::choose::compression::{TrialBlocks, with_storage};
+use crate::choose::facts::Facts;
+use crate::choose::proof::refuse_constant;
 use crate::error::{Result, usage};
 use crate::jobs::runner;
 use crate::metadata::byte_codecs::{Coder, Storage};
@@ -184,12 +186,11 @@ fn survey_all(
 impl PackContext<'_> {
     /// Packs all arrays with the first candidate that loses no element of any. Returns each with the seconds that it took.
     fn with_first_candidate(&self, started: Instant) -> Result<Vec<(Encoded, f64)>> {
-        let chooser = Chooser::new(self.input(), self.options, self.all, Some(self.workers))?;
-        let chooser = chooser.through_float64()?;
-        let mut candidates = chooser.candidates();
+        let facts = Facts::new(self.input(), self.options, self.all, Some(self.workers))?;
+        let mut candidates = Candidates::new(&facts);
         let mut blocks = None;
         while let Some(candidate) = candidates.next() {
-            match self.pack_all(&chooser, candidate?, &mut blocks, started) {
+            match self.pack_all(&facts, candidate?, &mut blocks, started) {
                 Ok(all) => return Ok(all),
                 Err(error) => candidates.reject(error)?,
             }
@@ -203,16 +204,16 @@ impl PackContext<'_> {
     /// A `Violation` if the candidate loses an element of any array.
     fn pack_all(
         &self,
-        chooser: &Chooser<'_>,
+        facts: &Facts<'_>,
         candidate: Candidate,
         blocks: &mut Option<TrialBlocks>,
         started: Instant,
     ) -> Result<Vec<(Encoded, f64)>> {
         for member in self.packed() {
-            let is_left = chooser.refuse_constant(&candidate, member.survey);
+            let is_left = refuse_constant(facts, &candidate, member.survey);
             is_left.with_context(|| member.input())?;
         }
-        let tolerance = chooser.tolerance();
+        let tolerance = facts.tolerance();
         for other in self.check_only() {
             other.check_elements(&candidate, tolerance)?;
         }
@@ -221,7 +222,7 @@ impl PackContext<'_> {
             Some(blocks) => blocks,
             unread => unread.insert(self.trial_blocks()?),
         };
-        let (candidate, storage) = chooser.with_storage(candidate, blocks)?;
+        let (candidate, storage) = with_storage(facts, candidate, blocks)?;
         let shared = started.elapsed().as_secs_f64() / self.packed().count() as f64;
         let encoded = self.packed().map(|member| {
             let begun = Instant::now();

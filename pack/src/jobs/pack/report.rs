@@ -382,7 +382,7 @@ impl PackReport {
             source_data_type: survey.element_type,
             data_type: candidate.chain.encoded_type(),
             offset: candidate.placement.offset,
-            scale: candidate.placement.scale,
+            scale: candidate.placement.scale.value,
             nan: candidate.nan,
             fill_value: survey.fill_value,
             encoded_fill_value: candidate.chain.encoded_fill_value(),
