@@ -79,7 +79,7 @@ if [[ -n $late ]]; then
         test "$(python -W error -c "$example")" = "float32 28.03"
     )
 
-    environment late "$late" "$wheel[test,dask,xarray]" cast-value-rs netCDF4 virtualizarr icechunk obstore tqdm mypy pyright
+    environment late "$late" "$wheel[test,dask,xarray]" cast-value-rs netCDF4 h5netcdf h5py scipy virtualizarr icechunk obstore tqdm mypy pyright
     # What users write is typed, as far as this package is concerned.
     "$work/late/bin/mypy" --strict --python-executable "$work/late/bin/python" "$here/examples"
     "$work/late/bin/pyright" --pythonpath "$work/late/bin/python" "$here/examples"

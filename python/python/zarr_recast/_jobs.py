@@ -297,8 +297,8 @@ def pack(
         zip file; URLs are those of the command. A zarr object is read and written by its own store, whatever that is. The
         output is complete in a temporary directory before the store gets any of it: first chunks, and metadata last. In a
         session of Icechunk it is not committed. A dry run needs no target, and does not look at it.
-        ``source`` may be an object of xarray, which `tempfile` gets first, without its encoding: each block of Dask is
-        computed once.
+        ``source`` may be an object of xarray, without its encoding: its blocks are computed as they are read, up to three
+        times. The output is consolidated, as that of its ``to_zarr``.
     max_abs_error, error_over_range, max_rel_error, precision : float, optional
         What to keep; see `encoding_for`.
     auto, data_type : bool and data type, optional

@@ -7,16 +7,15 @@ import json
 import os
 import re
 import sys
-import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import wait
-from contextlib import ExitStack
 from pathlib import PurePath
 from typing import Any, Self, TypeAlias, TypeVar
 
+from ._blocks import Blocks
 from ._core import Mounts, run_job
 from ._progress import shown
-from ._trees import is_of_xarray, is_tree
+from ._trees import is_of_xarray
 
 # A path or a URL, or an object of zarr-python.
 Place: TypeAlias = Any
@@ -40,18 +39,19 @@ class Job:
         self._mounted: list[tuple[Any, str]] = []
         # The places that are read, and those that are written.
         self._known: tuple[list[_Whereabouts], list[_Whereabouts]] = ([], [])
-        self._open = ExitStack()
+        # Whether an object of xarray is written with consolidated metadata, as its `to_zarr` does.
+        self._consolidates = True
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._open.close()
+        pass
 
     def source(self, place: Any) -> str:
         """The path or URL of a place that is read."""
         if is_of_xarray(place):
-            return self._written(place)
+            return self._computed(place)
         return self._place(place, is_written=False)
 
     def target(self, place: Any) -> str:
@@ -73,10 +73,12 @@ class Job:
         if isinstance(place, (str, os.PathLike)):
             return os.fspath(place)
         store, path = _store_and_path(place)
-        if is_written and store.read_only:
-            raise ValueError(
-                f"{_name(store)} is read-only; open it for writing, or write to another store"
-            )
+        if is_written:
+            if store.read_only:
+                raise ValueError(
+                    f"{_name(store)} is read-only; open it for writing, or write to another store"
+                )
+            self._consolidates = store.supports_consolidated_metadata
         if _is_local(store):
             return os.path.join(store.root, path) if path else os.fspath(store.root)
         return f"{self._url(store)}/{path}".rstrip("/")
@@ -95,12 +97,12 @@ class Job:
                 raise ValueError("INPUT lies inside OUTPUT; write to another place")
         self._known[is_written].append(new)
 
-    def _written(self, obj: Any) -> str:
-        """The path of an object of xarray in a temporary directory, for which each of its blocks is computed once."""
-        path = self._open.enter_context(tempfile.TemporaryDirectory(prefix="zarr_recast-"))
-        _as_values(obj).to_zarr(path, zarr_format=3, consolidated=False)
-        self._names[path] = f"xarray {type(obj).__name__}"
-        return path
+    def _computed(self, obj: Any) -> str:
+        """The URL of an object of xarray."""
+        blocks = Blocks(obj, consolidated=self._consolidates)
+        url = self._mounts.mount(blocks, None, True)
+        self._names[url] = f"xarray {type(obj).__name__}"
+        return url
 
     def _url(self, store: Any) -> str:
         """The URL of a store; the same one for the same store, so that overlaps are seen."""
@@ -119,24 +121,6 @@ class Job:
             return text
         known = "|".join(map(re.escape, self._names))
         return re.sub(rf"({known})(?!\d)", lambda place: quoted(self._names[place[0]]), text)
-
-
-def _as_values(obj: Any) -> Any:
-    """An object of xarray without its encoding, but the chunks of Zarr where they are not those of Dask."""
-    if is_tree(obj):
-        return obj.map_over_datasets(_as_values)
-    plain = obj.drop_encoding()
-    for name in [*plain.coords, *getattr(plain, "data_vars", ())]:
-        _keep_chunks(obj[name], plain[name])
-    if not hasattr(obj, "data_vars"):
-        _keep_chunks(obj, plain)
-    return plain
-
-
-def _keep_chunks(old: Any, new: Any) -> None:
-    if old.chunks is None:
-        kept = {key: old.encoding[key] for key in ("chunks", "shards") if key in old.encoding}
-        new.encoding.update(kept)
 
 
 def opened(place: Any) -> Any:

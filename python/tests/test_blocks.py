@@ -1,0 +1,130 @@
+"""Objects of xarray are packed as their blocks come, without a copy. Judged by xarray's own `to_zarr`."""
+
+import json
+import tempfile
+
+import numpy as np
+import pytest
+
+import zarr_recast
+
+zarr = pytest.importorskip("zarr", minversion="3.3.0")
+xr = pytest.importorskip("xarray")
+pytestmark = pytest.mark.filterwarnings("ignore:Consolidated metadata is currently not part")
+
+BOUND = 0.01
+
+
+@pytest.fixture(autouse=True)
+def no_temporary_folder(monkeypatch, tmp_path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+
+
+def weather():
+    """Variables of all kinds: numbers, times, texts, flags, coordinates of two dimensions."""
+    rng = np.random.default_rng(3)
+    lat, lon = np.meshgrid(np.linspace(40, 50, 30), np.linspace(0, 20, 50), indexing="ij")
+    t = (280 + rng.normal(size=(12, 30, 50))).astype("f4")
+    t[2, 3, 4] = np.nan
+    return xr.Dataset(
+        {
+            "t": (("time", "y", "x"), t, {"units": "K"}),
+            "count": (("time", "y"), rng.integers(0, 9, (12, 30))),
+            "flag": (("y", "x"), lat > 45),
+            "crs": ((), np.int32(4326)),
+            "none": (("nothing",), np.zeros(0, "i2")),
+        },
+        {
+            "time": np.arange("2026-01-01", "2026-01-13", dtype="M8[D]").astype("M8[ns]"),
+            "lat": (("y", "x"), lat),
+            "lon": (("y", "x"), lon),
+            "station": ("y", [f"station {y}" for y in range(30)]),
+        },
+        {"title": "weather"},
+    )
+
+
+def check(packed, expected, names=("t",)):
+    """A group has the values of a dataset, within the bound for some variables, and all else as `to_zarr` writes it."""
+    with xr.open_zarr(packed) as found:
+        found = found.load()
+    for name in names:
+        np.testing.assert_allclose(found[name], expected[name], rtol=0, atol=BOUND)
+        found[name].attrs.pop("recast")
+        assert found[name].dims == expected[name].dims and found[name].attrs == expected[name].attrs
+    xr.testing.assert_identical(found.drop_vars(names), expected.drop_vars(names))
+
+
+def test_a_dataset_in_memory(tmp_path):
+    ds = weather()
+    report = zarr_recast.pack(ds, tmp_path / "packed.zarr", max_abs_error=BOUND)
+    assert report.packed.keys() == {"t"}
+    check(tmp_path / "packed.zarr", ds)
+    assert "consolidated_metadata" in json.loads((tmp_path / "packed.zarr/zarr.json").read_text())
+
+
+@pytest.mark.filterwarnings("ignore:The specified chunks separate", "ignore:.*dtype=object")
+@pytest.mark.parametrize("chunks", [None, {}, {"time": 5, "y": (7, 20, 3)}], ids=str)
+@pytest.mark.parametrize("engine", ["netcdf4", "h5netcdf", "scipy"])
+def test_a_file_of_netcdf(engine, chunks, tmp_path):
+    for module in {"netcdf4": ["netCDF4"], "h5netcdf": ["h5netcdf", "h5py"], "scipy": ["scipy"]}[engine]:
+        pytest.importorskip(module)
+    if chunks is not None:
+        pytest.importorskip("dask")
+    ds = weather().drop_vars("none")
+    encoding = {"t": {"dtype": "i2", "scale_factor": 0.5, "add_offset": 280.0, "_FillValue": -1}}
+    if engine == "scipy":
+        encoding = {}
+        ds["count"] = ds["count"].astype("i4")
+    else:
+        encoding["count"] = {"chunksizes": (4, 30)}
+    ds.to_netcdf(tmp_path / "x.nc", engine=engine, encoding=encoding)
+    with xr.open_dataset(tmp_path / "x.nc", engine=engine, chunks=chunks) as opened:
+        zarr_recast.pack(opened, tmp_path / "packed.zarr", max_abs_error=BOUND, grid=False)
+        assert zarr_recast.verify(opened, tmp_path / "packed.zarr", atol=BOUND).passed
+        opened.load()
+        opened.t.attrs.pop("coordinates", None)
+        check(tmp_path / "packed.zarr", opened)
+    if chunks is None and engine != "scipy":
+        assert zarr.open_array(tmp_path / "packed.zarr/count").chunks == (4, 30)
+
+
+def test_arrays_and_trees(tmp_path):
+    ds = weather()
+    unnamed, coordinate = ds.t.rename(None), ds.t.rename("time")
+    for number, array in enumerate([ds.t, unnamed, coordinate]):
+        place = tmp_path / str(number)
+        zarr_recast.pack(array, place, max_abs_error=BOUND)
+        found = xr.open_dataarray(place, engine="zarr")
+        assert found.name == (array.name or "data")
+        np.testing.assert_allclose(found, array, rtol=0, atol=BOUND)
+    tree = xr.DataTree.from_dict({"/": ds[["time"]], "/deep/er": ds[["t"]] * 2})
+    zarr_recast.pack(tree, tmp_path / "tree", max_abs_error=BOUND)
+    found = xr.open_datatree(tmp_path / "tree", engine="zarr")
+    assert found["/deep/er/t"].sizes == tree["/deep/er/t"].sizes
+    np.testing.assert_allclose(found["/deep/er/t"], tree["/deep/er/t"], rtol=0, atol=BOUND)
+
+
+def test_shards_and_chunks_of_zarr_stay(tmp_path):
+    ds = weather()[["t"]].drop_vars(["lat", "lon", "station"])
+    encoding = {"t": {"chunks": (2, 10, 50), "shards": (4, 30, 50)}}
+    ds.to_zarr(tmp_path / "raw", encoding=encoding, zarr_format=3)
+    opened = xr.open_zarr(tmp_path / "raw", chunks=None)
+    zarr_recast.pack(opened, tmp_path / "packed", max_abs_error=BOUND)
+    packed = zarr.open_array(tmp_path / "packed/t")
+    assert (packed.chunks, packed.shards) == ((2, 10, 50), (4, 30, 50))
+    check(tmp_path / "packed", ds)
+
+
+def test_an_error_of_a_block_is_the_cause(tmp_path):
+    pytest.importorskip("dask")
+
+    def fail(block):
+        raise RuntimeError("no such day")
+
+    ds = weather()[["t"]].chunk(time=3)
+    ds["t"] = ds.t.copy(data=ds.t.data.map_blocks(fail, dtype="f4", meta=np.empty((0, 0, 0), "f4")))
+    with pytest.raises(ValueError, match="no such day") as raised:
+        zarr_recast.pack(ds, tmp_path / "packed", max_abs_error=BOUND)
+    assert isinstance(raised.value.__cause__, RuntimeError)
+    assert not (tmp_path / "packed").exists()
