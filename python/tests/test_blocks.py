@@ -98,10 +98,12 @@ def test_arrays_and_trees(tmp_path):
         found = xr.open_dataarray(place, engine="zarr")
         assert found.name == (array.name or "data")
         np.testing.assert_allclose(found, array, rtol=0, atol=BOUND)
-    tree = xr.DataTree.from_dict({"/": ds[["time"]], "/deep/er": ds[["t"]] * 2})
+    own = {name: xr.Dataset(attrs={"name": name}) for name in ("/deep", "/deep/empty")}
+    tree = xr.DataTree.from_dict({"/": ds[["time"]], "/deep/er": ds[["t"]] * 2, **own})
     zarr_recast.pack(tree, tmp_path / "tree", max_abs_error=BOUND)
     found = xr.open_datatree(tmp_path / "tree", engine="zarr")
-    assert found["/deep/er/t"].sizes == tree["/deep/er/t"].sizes
+    attributes = [{node.path: node.attrs for node in one.subtree} for one in (found, tree)]
+    assert attributes[0] == attributes[1]
     np.testing.assert_allclose(found["/deep/er/t"], tree["/deep/er/t"], rtol=0, atol=BOUND)
 
 

@@ -179,9 +179,10 @@ def _fast() -> Any:
 
 
 def _written(dataset: Any, group: str) -> dict[str, bytes]:
-    """What ``to_zarr`` writes."""
+    """What ``to_zarr`` writes below a group."""
     from zarr.storage import MemoryStore
 
     held: dict[str, Any] = {}
     dataset.to_zarr(MemoryStore(held), group=group, zarr_format=3, consolidated=False, mode="a")
-    return {key: value.to_bytes() for key, value in held.items()}
+    below = f"{group}/" if group else ""
+    return {key: value.to_bytes() for key, value in held.items() if key.startswith(below)}
