@@ -316,6 +316,10 @@ pub(crate) struct Compare {
     pub(crate) a: PathBuf,
     /// The array or group that is compared.
     pub(crate) b: PathBuf,
+    /// Also measures how well B keeps the pattern of A: Pearson's correlation, the largest error of the gradient along
+    /// each dimension, and DSSIM, the similarity of two-dimensional fields. Reads the arrays again.
+    #[arg(long)]
+    pub(crate) metrics: bool,
     #[command(flatten)]
     pub(crate) show: Show,
     /// Writes an HTML page with the table, both arrays as maps, and plots of values and errors.

@@ -160,12 +160,12 @@ pub(crate) fn compare(arguments: &Compare) -> Result<()> {
 
 /// Compares two arrays or groups, and writes the page of `--report`.
 fn compare_as(arguments: &Compare, judged: impl Fn(CompareJob) -> CompareJob) -> Result<()> {
-    let Compare { a, b, show, report, overwrite, resources } = arguments;
+    let Compare { a, b, metrics, show, report, overwrite, resources } = arguments;
     refuse_inside("--report", report.as_deref(), &[("A", a), ("B", b)])?;
     let place = PagePlace::of(report.as_deref(), *overwrite)?;
     let charts = place.is_some();
     let runtime = resources.runtime(*show)?;
-    let job = judged(CompareJob { charts, ..CompareJob::new(a, b) });
+    let job = judged(CompareJob { charts, metrics: *metrics, ..CompareJob::new(a, b) });
     let title = format!("{} compared with {}", as_shown(b), as_shown(a));
     // Comparing a group with an array is an error that names both.
     if is_group(a) || is_group(b) {

@@ -57,6 +57,8 @@ pub mod text;
 pub use check::coarse::CoarseBound;
 pub use check::comparison::{Errors, Found};
 pub use check::difference::Differences;
+pub use check::dssim::Similarity;
+pub use check::metrics::{GradientError, Metrics};
 pub use check::recorded::RecordedBound;
 pub use choose::choice::{Choice, choose, choose_checked};
 pub use error::{Error, ErrorKind};

@@ -34,6 +34,7 @@ enum Request {
         b: PathBuf,
         tolerance: Option<[f64; 2]>,
         recorded: bool,
+        metrics: bool,
         threads: Option<u16>,
     },
 }
@@ -121,10 +122,11 @@ fn run(request: &Request, interrupt: Arc<AtomicBool>, progress: Arc<Seen>) -> Re
             let runtime = Runtime { no_outside_links, into_group, sync, ..runtime };
             pack.run(&Runtime { threads, max_memory, ..runtime })
         }
-        Request::Compare { a, b, tolerance, recorded, threads } => {
+        Request::Compare { a, b, tolerance, recorded, metrics, threads } => {
             let tolerance = tolerance.map(|[atol, rtol]| AllClose { atol, rtol });
             let runtime = Runtime { threads: *threads, ..runtime };
-            let job = CompareJob { tolerance, recorded: *recorded, ..CompareJob::new(a, b) };
+            let (recorded, metrics) = (*recorded, *metrics);
+            let job = CompareJob { tolerance, recorded, metrics, ..CompareJob::new(a, b) };
             if is_group(a) || is_group(b) {
                 let report = job.run_group(&runtime)?;
                 return Ok(answer(&report, report.failure().as_deref()));

@@ -1,7 +1,7 @@
 //! How far two arrays differ, for people.
 
 use recast_pack::text::{count, measured, nan_pattern, number_of_arrays};
-use recast_pack::{Charts, CompareReport, GroupComparison};
+use recast_pack::{Charts, CompareReport, GradientError, GroupComparison, Metrics, Similarity};
 
 use super::counts::elements;
 use super::errors;
@@ -36,7 +36,10 @@ impl Report for CompareReport {
                 format!("first element {:?}, {before} in A and {after} in B", first.element);
             table.row("kinds of NaN", format!("{number} are NaN of another kind in B; {place}"));
         }
-        errors::rows(&self.error, table, "");
+        errors::rows(&self.error, table, "", self.metrics.is_some());
+        if let Some(found) = &self.metrics {
+            metrics(found, table);
+        }
         if let Some(recorded) = self.recorded {
             table.row(
                 "bound",
@@ -88,6 +91,25 @@ impl Report for GroupComparison {
     }
 }
 
+/// What `--metrics` adds.
+fn metrics(found: &Metrics, table: &mut Table) {
+    let correlation = found.correlation.map(|correlation| format!("{correlation:.10}"));
+    table.row("correlation", correlation.as_deref().unwrap_or("none: all values of one are equal"));
+    let gradients = found.gradients.iter().map(|GradientError { dimension, name, max }| {
+        let name = name.as_ref().map_or_else(|| format!("axis {dimension}"), Clone::clone);
+        format!("{} between neighbours along {name}", measured(*max))
+    });
+    if !found.gradients.is_empty() {
+        table.lines("gradient", gradients.collect::<Vec<_>>());
+    }
+    let reason = found.no_dssim.as_ref().map(|reason| format!("none: {reason}"));
+    let dssim = found.dssim.as_ref().map(|Similarity { least, mean, fields, at }| match fields {
+        1 => format!("{least:.7}"),
+        _ => format!("{least:.7} at {at:?}, mean {mean:.7} of {} fields", count(*fields)),
+    });
+    table.row("DSSIM", dssim.or(reason).unwrap_or_default());
+}
+
 fn types(report: &CompareReport) -> String {
     let [a, b] = report.data_types;
     if a == b { a.to_string() } else { format!("{a} and {b}") }
@@ -109,5 +131,10 @@ fn line(report: &CompareReport) -> String {
         format!(", {} of {} over", count(over), count(report.counts.elements))
     });
     let allowed = report.recorded.map_or_else(String::new, |bound| format!("; recorded: {bound}"));
-    format!("{types}, max error {error}{lost}{kinds}{over}{allowed}")
+    let metrics = report.metrics.as_ref().map_or_else(String::new, |found| {
+        let number = |number: Option<f64>| number.map_or("none".to_owned(), |n| format!("{n:.7}"));
+        let dssim = found.dssim.as_ref().map(|dssim| dssim.least);
+        format!(", correlation {}, DSSIM {}", number(found.correlation), number(dssim))
+    });
+    format!("{types}, max error {error}{metrics}{lost}{kinds}{over}{allowed}")
 }

@@ -234,5 +234,5 @@ fn rows_of_errors(report: &PackReport, table: &mut Table) {
     } else {
         String::new()
     };
-    errors::rows(&report.error.errors, table, &bound);
+    errors::rows(&report.error.errors, table, &bound, false);
 }

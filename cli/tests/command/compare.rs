@@ -95,3 +95,28 @@ fn kinds_of_nan_are_told_apart_in_a_line() {
     let error = trial.fails(&["--overwrite", "-e", "0.01", "--missing", "0x7F800001"]);
     assert!(error.contains("the NaN 0x7f800002 (1 times)"), "{error}");
 }
+
+#[test]
+fn metrics_are_rows_of_the_report_and_of_the_page() {
+    let values: Vec<f32> = (0..400).map(|i| (i as f32 / 9.0).sin()).collect();
+    let other: Vec<f32> = values.iter().map(|value| value + 0.01).collect();
+    let sample = Sample::new("float32", &[20, 20], &[7, 20], json!(0.0));
+    let trial = Trial::of(&sample, &bytes(&values));
+    sample.write(&trial.output(), &bytes(&other));
+    let ([a, b], page) = (trial.places(), trial.place("page.html").display().to_string());
+    let text = recast(&["compare", &a, &b, "--metrics", "--report", &page]).succeeds();
+    let text = String::from_utf8(text).unwrap();
+    let page = std::fs::read_to_string(page).unwrap();
+    for label in ["mean error", "bias", "RMSE", "PSNR", "correlation", "along axis 1", "DSSIM"] {
+        assert!(text.contains(label) && page.contains(label), "{label}: {text}");
+    }
+    assert!(text.lines().count() <= 12, "{text}");
+    let report = recast(&["compare", &a, &b, "--metrics", "--json"]).reports();
+    assert!(report["metrics"]["correlation"].as_f64().unwrap() > 0.999_999, "{report}");
+    assert_eq!(report["metrics"]["dssim"]["fields"], 1);
+    // One thread or three, the numbers are the same.
+    let threads = |number| recast(&["compare", &a, &b, "--metrics", "--json", "--threads", number]);
+    assert_eq!(threads("1").reports()["metrics"], threads("3").reports()["metrics"]);
+    let without = recast(&["compare", &a, &b, "--json"]).reports();
+    assert_eq!(without.get("metrics"), None);
+}

@@ -1,9 +1,11 @@
 //! Two arrays of one shape, read together.
 
+use std::path::Path;
+
 use super::region::Region;
 use super::source::Source;
 use crate::error::Result;
-use crate::runtime::Workers;
+use crate::runtime::{Pass, Workers};
 
 /// Two arrays of one shape, for a pass over both.
 #[derive(Clone, Copy)]
@@ -27,9 +29,19 @@ impl<'a> Pairs<'a> {
         if !b.reads_parts() && a.chunks() / 2 > b.chunks() { b } else { a }
     }
 
+    /// The path of the first array.
+    pub(crate) fn path(&self) -> &Path {
+        self.a.path()
+    }
+
     /// The number of regions.
     pub(crate) fn regions(self) -> u64 {
         self.guide().chunks()
+    }
+
+    /// A region.
+    pub(crate) fn region(self, number: u64) -> Result<Region> {
+        self.guide().region(number)
     }
 
     /// A region, and what each array has stored there.
@@ -48,6 +60,16 @@ impl<'a> Pairs<'a> {
         let (region, [a, b]) = self.stored(number)?;
         let elements = [self.a.or_fill(&region, a), self.b.or_fill(&region, b)];
         Ok((region, elements))
+    }
+
+    /// The elements of both arrays in any region, as [`Self::stored`] has them.
+    pub(crate) fn stored_at(self, region: &Region) -> Result<Stored> {
+        Ok([self.a.read_at(region)?, self.b.read_at(region)?])
+    }
+
+    /// A pass over all regions, as progress shows it.
+    pub(crate) fn pass(self, name: &'static str) -> Pass {
+        self.guide().pass(name)
     }
 
     /// Does `work` for what is stored of each region, in parallel, and merges the results in order.

@@ -148,7 +148,7 @@ impl<N: Number> Checker<N> {
         let special = SpecialNumbers::new(
             expected.markers.numbers(&reader)?,
             expected.masked.numbers(&reader)?,
-            expected.reserved_values.numbers(&reader)?,
+            expected.reserved_values.without_zeros().numbers(&reader)?,
         );
         Ok(Self { expected: expected.clone(), reader, special })
     }

@@ -178,6 +178,11 @@ impl Markers {
         Ok(numbers)
     }
 
+    /// The markers but 0, which is a number like any other unless it is declared missing.
+    pub(crate) fn without_zeros(&self) -> Self {
+        self.0.iter().copied().filter(|marker| !marker.is_zero()).collect()
+    }
+
     /// The markers as numbers.
     pub(crate) fn numbers<N: Number>(&self, reader: &NumberReader) -> Result<Vec<N>> {
         let bytes: Vec<u8> = self.0.iter().flat_map(|marker| marker.to_ne_bytes()).collect();

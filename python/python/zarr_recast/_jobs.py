@@ -466,7 +466,7 @@ def verify(
     if atol is not None or rtol is not None:
         parts = {"atol": atol, "rtol": rtol}
         tolerance = [_tolerance(name, 0.0 if one is None else one) for name, one in parts.items()]
-    judged = {"tolerance": tolerance, "recorded": True}
+    judged = {"tolerance": tolerance, "recorded": True, "metrics": False}
     answer = _compared(a, b, judged, threads, progress)
     failure = answer["failure"]
     failure = None if failure is None else with_parameters(failure)
@@ -474,7 +474,12 @@ def verify(
 
 
 def compare(
-    a: Place, b: Place, *, threads: int | None = None, progress: bool | Show = False
+    a: Place,
+    b: Place,
+    *,
+    metrics: bool = False,
+    threads: int | None = None,
+    progress: bool | Show = False,
 ) -> CompareReport:
     """Measure how far two stored arrays or groups differ, as the command ``recast compare`` does.
 
@@ -482,6 +487,10 @@ def compare(
     ----------
     a, b : str or path, zarr.Array, Group, Store or StorePath, or object of xarray
         The original, and the one that is compared with it; see `pack`.
+    metrics : bool
+        Whether to measure how well ``b`` keeps the pattern of ``a``, too, in ``details["metrics"]``: Pearson's
+        ``correlation``, the largest error of the gradient along each dimension (``gradients``), and ``dssim``, the similarity
+        of two-dimensional fields (Baker et al. 2024; ldcpy takes 0.9995 as enough).
     threads : int, optional
         Threads to work with; by default one for each processor.
     progress : bool or callable
@@ -499,7 +508,7 @@ def compare(
     ValueError
         An array or group that cannot be read or compared.
     """
-    answer = _compared(a, b, {"tolerance": None, "recorded": False}, threads, progress)
+    answer = _compared(a, b, {"tolerance": None, "recorded": False, "metrics": metrics}, threads, progress)
     return CompareReport._of(answer["report"], answer["text"], answer["html"])
 
 

@@ -15,12 +15,13 @@ use crate::array::region::Region;
 use crate::array::source::Source;
 use crate::check::chunk_check::Expected;
 use crate::check::comparison::{Comparison, Errors, Found, Tolerance};
+use crate::check::metrics::{Metrics, Patterns};
 use crate::check::recorded::RecordedBound;
 use crate::error::{Error, Result};
 use crate::json;
 use crate::options::AllClose;
 use crate::runtime::{Runtime, Workers};
-use crate::scan::charts::{Charts, Pieces};
+use crate::scan::charts::{Charts, Labels, Pieces};
 use crate::scan::missing::Markers;
 use crate::scan::number::{extent, is_wide};
 use crate::scan::surveyor::survey;
@@ -40,6 +41,8 @@ pub struct CompareJob {
     pub recorded: bool,
     /// Gathers [`Charts`] for the reports, in a pass of their own.
     pub charts: bool,
+    /// Measures [`Metrics`], too, in passes of their own.
+    pub metrics: bool,
 }
 
 /// How far two arrays differ.
@@ -66,6 +69,9 @@ pub struct CompareReport {
     pub counts: CompareCounts,
     /// The errors of `b` against `a`.
     pub error: Errors,
+    /// How well `b` keeps the pattern of `a`, if requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<Metrics>,
     /// Missing markers of `a` in the data that no attribute of `b` names: readers would take them for data.
     #[serde(serialize_with = "json::written")]
     pub unnamed: Vec<Scalar>,
@@ -113,7 +119,14 @@ impl CompareJob {
     /// Compares `b` with `a` without a tolerance.
     #[must_use]
     pub fn new(a: impl Into<PathBuf>, b: impl Into<PathBuf>) -> Self {
-        Self { a: a.into(), b: b.into(), tolerance: None, recorded: false, charts: false }
+        Self {
+            a: a.into(),
+            b: b.into(),
+            tolerance: None,
+            recorded: false,
+            charts: false,
+            metrics: false,
+        }
     }
 
     /// Reads both arrays; [`Self::run_group`] is for groups. Elements over the tolerance are in the report and not an error.
@@ -137,7 +150,9 @@ impl CompareJob {
         }
         let types = [a.element_type(), b.element_type()];
         let common = common(types);
-        let memory = [a.chunk_memory_as(common), b.chunk_memory_as(common)];
+        // Metrics are computed in float64.
+        let computed = if self.metrics { ElementType::Float64 } else { common };
+        let memory = [a.chunk_memory_as(computed), b.chunk_memory_as(computed)];
         let workers = Workers::within(runtime, memory)?;
         let markers = Markers::of(&a);
         let survey = survey(&a, &markers, &workers)?;
@@ -171,6 +186,7 @@ impl CompareJob {
         let max_error = comparison.sums.max;
         let charts =
             self.charts.then(|| pair.charts(survey.range(), max_error, &workers)).transpose()?;
+        let metrics = self.metrics.then(|| pair.metrics(survey.range(), &workers)).transpose()?;
         let extent = survey.range().map(extent);
         let sums = comparison.sums;
         let (first_over, why) = comparison.first_wrong.clone().unzip();
@@ -195,6 +211,7 @@ impl CompareJob {
                 over: asked.map(|_| comparison.wrong),
             },
             error: comparison.errors(extent, relative > 0.0),
+            metrics,
             unnamed,
             first_other_nan: comparison.first_other_nan.clone(),
             first_over,
@@ -385,5 +402,24 @@ impl Pair<'_> {
             let after = self.b.elements(&region, after)?;
             Ok(Some((region, Pieces { before, after, codes: None })))
         })
+    }
+
+    fn metrics(&self, range: Option<(Scalar, Scalar)>, workers: &Workers) -> Result<Metrics> {
+        let Expected { element_type, markers, masked, reserved_values, .. } = &self.expected;
+        let read = |region: &Region| -> Result<[Vec<u8>; 2]> {
+            let [before, after] = self.pairs().stored_at(region)?;
+            Ok([self.a.elements(region, before)?, self.b.elements(region, after)?])
+        };
+        let patterns = Patterns {
+            pairs: self.pairs(),
+            shape: self.a.source.array().shape(),
+            names: &Labels::of(self.a.source).dimensions,
+            range,
+            element_type: *element_type,
+            missing: [markers, masked],
+            fill: &reserved_values.without_zeros(),
+            read,
+        };
+        patterns.metrics(workers)
     }
 }

@@ -1,0 +1,76 @@
+//! Sums in twice the precision of float64, so that they do not depend on the order of the numbers.
+
+/// A sum of float64 in two of them: the nearest to it, and what is left. Of numbers whose sum has at most 106 bits,
+/// it is exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct ExactSum {
+    high: f64,
+    low: f64,
+}
+
+impl ExactSum {
+    pub(crate) fn add(&mut self, number: f64) {
+        let (sum, rest) = two_sum(self.high, number);
+        // The rest of what is not finite is NaN.
+        let rest = if sum.is_finite() { rest } else { 0.0 };
+        (self.high, self.low) = fast_two_sum(sum, self.low + rest);
+    }
+
+    pub(crate) fn plus(mut self, other: Self) -> Self {
+        self.add(other.high);
+        self.add(other.low);
+        self
+    }
+
+    /// Rounded to the nearest.
+    pub(crate) fn value(self) -> f64 {
+        self.high
+    }
+}
+
+/// a + b rounded, and the rest (Knuth).
+pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    let back = sum - a;
+    (sum, (a - (sum - back)) + (b - back))
+}
+
+/// The same where |a| is not less than |b|, or a is 0 (Dekker).
+fn fast_two_sum(a: f64, b: f64) -> (f64, f64) {
+    let sum = a + b;
+    if sum.is_finite() { (sum, b - (sum - a)) } else { (sum, 0.0) }
+}
+
+impl Extend<f64> for ExactSum {
+    fn extend<T: IntoIterator<Item = f64>>(&mut self, numbers: T) {
+        numbers.into_iter().for_each(|number| self.add(number));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sum(numbers: &[f64]) -> ExactSum {
+        let mut sum = ExactSum::default();
+        sum.extend(numbers.iter().copied());
+        sum
+    }
+
+    #[test]
+    fn sums_do_not_depend_on_the_order_of_the_numbers() {
+        let mut numbers: Vec<f64> = (0..5000).map(|i| f64::from(i * i) / 3.0 - 2e6).collect();
+        let upwards = sum(&numbers);
+        numbers.reverse();
+        assert_eq!(sum(&numbers).value(), upwards.value());
+        let halves = numbers.split_at(1234);
+        assert_eq!(sum(halves.1).plus(sum(halves.0)).value(), upwards.value());
+    }
+
+    #[test]
+    fn small_numbers_beside_large_ones_count() {
+        assert_eq!(sum(&[1e30, 1.0, -1e30]).value(), 1.0);
+        assert_eq!(sum(&[1.0, 2_f64.powi(-80), -1.0]).value(), 2_f64.powi(-80));
+        assert_eq!(sum(&[f64::MAX, f64::MAX]).value(), f64::INFINITY);
+    }
+}
