@@ -19,7 +19,6 @@ type Array<'py> = Bound<'py, PyUntypedArray>;
 
 /// The argument as an array.
 pub(crate) fn input<'py>(object: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
-    let py = object.py();
     if let Ok(array) = object.cast::<PyUntypedArray>() {
         if !array.is_exact_instance_of::<PyUntypedArray>() && array.hasattr("mask")? {
             return Err(PyTypeError::new_err(
@@ -28,7 +27,29 @@ pub(crate) fn input<'py>(object: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
         }
         return Ok(array.clone());
     }
-    Ok(numpy(py, "asarray")?.call1((object,))?.cast_into::<PyUntypedArray>()?)
+    Ok(as_array(object)?.cast_into::<PyUntypedArray>()?)
+}
+
+/// An array of NumPy with the elements of any object: through ``__dlpack__`` if it has no ``__array__``.
+#[pyfunction]
+pub(crate) fn as_array<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    /// Devices of DLPack whose memory the CPU can read: kDLCPU, kDLCUDAHost, kDLROCMHost, kDLCUDAManaged.
+    const READABLE: [i32; 4] = [1, 3, 11, 13];
+    let py = object.py();
+    if object.hasattr("__dlpack_device__")? {
+        let (device, _): (i32, i32) = object.call_method0("__dlpack_device__")?.extract()?;
+        if !READABLE.contains(&device) {
+            return Err(PyTypeError::new_err(format!(
+                "{}: the elements are in the memory of a device, and the codecs run on the CPU; copy them first, as \
+                 tensor.cpu() of PyTorch and cupy.asnumpy(array) do",
+                object.get_type().fully_qualified_name()?
+            )));
+        }
+        if !object.hasattr("__array__")? {
+            return numpy(py, "from_dlpack")?.call1((object,));
+        }
+    }
+    numpy(py, "asarray")?.call1((object,))
 }
 
 /// The argument as an array that can be written to.

@@ -40,6 +40,12 @@ pub(crate) fn elements(descr: &Bound<'_, PyArrayDescr>) -> PyResult<Elements> {
         (b'f', 2) => ElementType::Float16,
         (b'f', 4) => ElementType::Float32,
         (b'f', 8) => ElementType::Float64,
+        (b'V', _) => {
+            let text = format!(
+                "{descr} is not supported, because it is not one number; of a structured array, give a field, as array[\"name\"]"
+            );
+            return Err(PyTypeError::new_err(text));
+        }
         _ => return Err(unsupported(&descr.str()?)),
     };
     let swapped = descr.byteorder() == if cfg!(target_endian = "big") { b'<' } else { b'>' };

@@ -22,6 +22,8 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
+    use crate::arrays::as_array;
+    #[pymodule_export]
     use crate::chain::{Chain, check_codec, scalar_from_json, scalar_to_json};
     #[pymodule_export]
     use crate::choosing::{Choice, Survey, Surveyor, choose, codecs_from_cf, coordinates};

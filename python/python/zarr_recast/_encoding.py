@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ._core import Choice, Survey, Surveyor, choose, scalar_from_json
+from ._core import Choice, Survey, Surveyor, as_array, choose, scalar_from_json
 from ._errors import outside
 from ._json import scalar_json
 from ._options import by_name, options_json
@@ -207,6 +207,14 @@ def _regular_chunks(obj: Any, *names: str) -> Any:
         return None
 
 
+def with_blocks(data: Any) -> Any:
+    """An array of which blocks can be read, lazy or not, as it is; of any other object, an array of NumPy."""
+    is_array = isinstance(getattr(data, "dtype", None), np.dtype)
+    is_sliced = all(hasattr(data, name) for name in ("shape", "__getitem__"))
+    is_elsewhere = hasattr(data, "__dlpack_device__") and not isinstance(data, np.ndarray)
+    return data if is_array and is_sliced and not is_elsewhere else as_array(data)
+
+
 class _Values:
     """An array to survey: blocks of elements, and properties of the array."""
 
@@ -232,8 +240,7 @@ class _Values:
                 if getattr(obj.metadata, "zarr_format", 3) == 2 and fill is not None:
                     self.attributes.setdefault("missing_value", fill)  # which xarray masks
             self.chunks = _regular_chunks(obj, "shards", "chunks")
-        if not hasattr(self.data, "dtype") or not hasattr(self.data, "shape"):
-            self.data = np.asarray(self.data)
+        self.data = with_blocks(self.data)
         self.dtype = np.dtype(self.data.dtype).newbyteorder("=")
         self.shape = tuple(self.data.shape)
         self.mask_value = _mask_value(self.data, self.dtype)

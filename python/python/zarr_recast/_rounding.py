@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._core import Rounder
-from ._encoding import _MARKERS, _is_float, _native, scalars_json
+from ._encoding import _MARKERS, _is_float, _native, scalars_json, with_blocks
 from ._options import by_name, options_json
 from ._trees import coordinates_of, is_tree
 
@@ -96,8 +96,7 @@ def _variable(array: Any, arguments: dict[str, Any]) -> Any:
 
 
 def _rounded(data: Any, attributes: dict[str, Any], fill: Any, arguments: dict[str, Any]) -> Any:
-    if not hasattr(data, "dtype"):
-        data = np.asarray(data)
+    data = with_blocks(data)
     dtype = np.dtype(data.dtype).newbyteorder("=")
     template = getattr(data, "_meta", data)  # of Dask
     is_masked = isinstance(template, np.ma.MaskedArray)
