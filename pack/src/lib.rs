@@ -21,7 +21,7 @@
 //! let runtime = Runtime::default();
 //!
 //! let report = PackJob::new(&input, &output, options).run(&runtime)?;
-//! assert_eq!(report.counts.nan, 1);
+//! assert_eq!(report.counts.special.nan, 1);
 //! assert!(report.error.errors.max <= 0.01);
 //!
 //! let tolerance = Some(AllClose { atol: 0.01, rtol: 0.0 });
@@ -67,14 +67,15 @@ pub use jobs::cf::{
     CfCodecs, CodeDifferences, FromCfJob, FromCfReport, ToCfJob, ToCfReport, codecs_from_cf,
 };
 pub use jobs::compare::{CompareCounts, CompareJob, CompareReport, GroupComparison, GroupTotal};
-pub use jobs::group::{ArrayReport, ArrayRule, GroupJob};
+pub use jobs::group::ArrayReport;
 pub use jobs::info::{ArrayInfo, CodecInfo, GroupInfo};
+pub use jobs::job::{DryRun, Job, Pending};
 pub use jobs::migrate::{ArrayMigration, MigrateJob, MigrateReport};
 pub use jobs::pack::{
-    Bytes, ChunkAdvice, Counts, MergedNans, Missing, PackErrors, PackJob, PackReport, ScaleFrom,
-    Suspect,
+    Bytes, ChunkAdvice, MergedNans, Missing, PackCounts, PackErrors, PackJob, PackReport,
+    ScaleFrom, Suspect,
 };
-pub use jobs::runner::{DryRun, Job, Pending};
+pub use jobs::rules::{ArrayRule, GroupJob};
 pub use jobs::suggest::{
     Mark, Rung, SuggestFromBlocks, SuggestGroupReport, SuggestJob, SuggestReport, Suggestion,
 };
@@ -91,6 +92,7 @@ pub use round::rounder::{Rounded, Rounder};
 pub use round::seen::SeenRounding;
 pub use runtime::{Pass, Progress, Runtime};
 pub use scan::charts::{CellMap, Charts, Grid, Histogram, Labels};
+pub use scan::counts::Counts;
 pub use scan::lattice::Lattice;
 pub use scan::survey::Survey;
 pub use scan::surveyor::Surveyor;

@@ -17,11 +17,12 @@ impl Report for CompareReport {
             table.row("range", format!("{least} to {greatest}"));
         }
         let counts = &self.counts;
+        let special = counts.special;
         let kinds = [
-            (counts.nan, "NaN"),
-            (counts.missing, "missing"),
-            (counts.infinite, "infinite"),
-            (counts.fill, "the fill value"),
+            (special.nan, "NaN"),
+            (special.missing, "missing"),
+            (special.infinite, "infinite"),
+            (special.fill, "the fill value"),
         ];
         table.row("elements", elements(counts.elements, &kinds));
         let only_in_b =

@@ -2,7 +2,7 @@
 
 use recast_kernels::{OutOfRange, Scalar};
 use recast_pack::text::{bytes, count, measured, number_of_arrays, scalar_text, times_smaller};
-use recast_pack::{Charts, Compressor, PackOptions, PackReport, Reader, Suspect};
+use recast_pack::{Charts, Compressor, Counts, PackOptions, PackReport, Reader, Suspect};
 
 use super::counts::{self, elements};
 use super::errors;
@@ -127,10 +127,11 @@ fn rows_of_counts(report: &PackReport, table: &mut Table) {
     let counts = &report.counts;
     let stored_as =
         |code: Option<Scalar>| code.map(|code| format!(", stored as {code}")).unwrap_or_default();
-    let kinds = [(counts.nan, "NaN"), (counts.missing, "missing"), (counts.infinite, "infinite")];
+    let Counts { nan, missing, fill, infinite } = counts.special;
+    let kinds = [(nan, "NaN"), (missing, "missing"), (infinite, "infinite")];
     table.row("elements", elements(counts.elements, &kinds));
-    if counts.nan > 0 || report.nan.is_some() {
-        table.detail("NaN", format!("{}{}", count(counts.nan), stored_as(report.nan)));
+    if nan > 0 || report.nan.is_some() {
+        table.detail("NaN", format!("{}{}", count(nan), stored_as(report.nan)));
     }
     if let Some(kinds) = &report.nan_kinds {
         table.row("kinds of NaN", format!("{kinds}; --readers any keeps them"));
@@ -145,8 +146,7 @@ fn rows_of_counts(report: &PackReport, table: &mut Table) {
     let is_marker = report.missing.iter().any(|one| one.value.equals(report.fill_value));
     if !report.fill_value.is_nan() && !is_marker {
         let code = stored_as(report.encoded_fill_value);
-        table
-            .detail(format!("fill {}", report.fill_value), format!("{}{code}", count(counts.fill)));
+        table.detail(format!("fill {}", report.fill_value), format!("{}{code}", count(fill)));
     }
     if let Some(hint) = report.hint {
         table.row("hint", hint);

@@ -2,7 +2,9 @@
 
 use anyhow::{Context, Result};
 use recast_pack::text::{bytes, count, measured, times_smaller, visible};
-use recast_pack::{Information, Rung, Sampled, SuggestGroupReport, SuggestReport, Suggestion};
+use recast_pack::{
+    Counts, Information, Rung, Sampled, SuggestGroupReport, SuggestReport, Suggestion,
+};
 
 use super::counts::elements;
 use super::group::{Words, arrays, reports};
@@ -71,7 +73,8 @@ fn what_is_known(report: &SuggestReport, table: &mut Table) {
     table.row("array", format!("{}, {} {:?}", report.input, report.data_type, report.shape));
     table.row("read", read(&report.sampled));
     let known = &report.known;
-    let kinds = [(known.nan, "NaN"), (known.missing, "missing"), (known.fill, "the fill value")];
+    let Counts { nan, missing, fill, .. } = known.counts;
+    let kinds = [(nan, "NaN"), (missing, "missing"), (fill, "the fill value")];
     table.row("elements", elements(report.sampled.elements, &kinds));
     if let Some((least, greatest)) = known.range {
         table.row("range", format!("{least} to {greatest}"));

@@ -8,6 +8,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::comparison::Tolerance;
 use super::sums::{Sums, relative_error};
+use crate::scan::counts::Counts;
 use crate::scan::lanes::{FewValues, LANES, padded, with_values};
 use crate::scan::number::Number;
 
@@ -145,10 +146,10 @@ impl<N: Number, M: FewValues<N>, V: FewValues<N>> Specials<N> for Returning<M, V
             before.iter().map(|&x| u64::from(is_it(x))).sum()
         };
         let is_marker = |x| self.markers.has(x);
-        sums.nan = count(&|x| x.is_nan());
-        sums.missing = count(&is_marker);
-        sums.infinite = count(&|x| x.is_infinite() & !is_marker(x) & !self.fill.has(x));
-        sums.fill = back - sums.nan - sums.missing - sums.infinite;
+        let (nan, missing) = (count(&|x| x.is_nan()), count(&is_marker));
+        let infinite = count(&|x| x.is_infinite() & !is_marker(x) & !self.fill.has(x));
+        let fill = back - nan - missing - infinite;
+        sums.counts = Counts { nan, missing, fill, infinite };
     }
 }
 
@@ -270,18 +271,19 @@ mod tests {
         let nan = f64::NAN;
         let infinity = f64::INFINITY;
         let plain = Sums { elements: 37, ..Sums::default() };
-        let other = Sums { elements: 36, ..Sums::default() };
+        let none = Counts::default();
+        let returned = |counts| Sums { elements: 36, counts, ..Sums::default() };
         for (x, y, added) in [
             (
                 2.0,
                 2.5,
                 Some(Sums { max: 0.5, distances: 0.5, differences: 0.5, squares: 0.25, ..plain }),
             ),
-            (nan, nan, Some(Sums { nan: 1, ..other })),
-            (77.0, 77.0, Some(Sums { missing: 1, ..other })),
-            (-1e30, -1e30, Some(Sums { fill: 1, ..other })),
-            (infinity, infinity, Some(Sums { infinite: 1, ..other })),
-            (-infinity, -infinity, Some(Sums { infinite: 1, ..other })),
+            (nan, nan, Some(returned(Counts { nan: 1, ..none }))),
+            (77.0, 77.0, Some(returned(Counts { missing: 1, ..none }))),
+            (-1e30, -1e30, Some(returned(Counts { fill: 1, ..none }))),
+            (infinity, infinity, Some(returned(Counts { infinite: 1, ..none }))),
+            (-infinity, -infinity, Some(returned(Counts { infinite: 1, ..none }))),
             (nan, 1.0, None),
             (1.0, nan, None),
             (77.0, 78.0, None),

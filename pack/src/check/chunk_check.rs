@@ -112,9 +112,9 @@ impl<N: Number> ElementChecker for Checker<N> {
                     after: element(after),
                 }
             };
-            let nan_before = total.sums.nan;
+            let nan_before = total.sums.counts.nan;
             self.add_block(&xs, &ys, found, total)?;
-            if self.expected.counts && total.sums.nan > nan_before {
+            if self.expected.counts && total.sums.counts.nan > nan_before {
                 let pairs = before.chunks_exact(size).zip(after.chunks_exact(size));
                 let numbers = xs.iter().zip(&ys);
                 let pairs = pairs.zip(numbers).enumerate();
@@ -176,7 +176,7 @@ impl<N: Number> Checker<N> {
             let error = |x: N, y: N| relative_error(x.distance(y), x.magnitude());
             total.worst_relative = first(&|x, y| error(x, y) == sums.max_relative);
         }
-        total.sums = total.sums.merge(sums);
+        total.sums.add(sums);
         Ok(())
     }
 
@@ -206,13 +206,13 @@ impl<N: Number> Checker<N> {
     /// Counts an element before and after.
     fn count(&self, x: N, y: N, sums: &mut Sums) {
         if x.is_nan() {
-            sums.nan += 1;
+            sums.counts.nan += 1;
         } else if self.special.is_marker(x) {
-            sums.missing += 1;
+            sums.counts.missing += 1;
         } else if x == y && self.special.is_fill(x) {
-            sums.fill += 1;
+            sums.counts.fill += 1;
         } else if x.is_infinite() {
-            sums.infinite += 1;
+            sums.counts.infinite += 1;
         } else {
             sums.elements += 1;
             if y.is_nan() {

@@ -113,22 +113,19 @@ impl Comparison {
         self.sums.became_nan + self.sums.became_missing
     }
 
-    pub(crate) fn merge(self, other: Self) -> Self {
-        let is_worse = other.sums.max > self.sums.max;
-        let is_relatively_worse = other.sums.max_relative > self.sums.max_relative;
-        Self {
-            sums: self.sums.merge(other.sums),
-            worst: if is_worse { other.worst } else { self.worst },
-            worst_relative: if is_relatively_worse {
-                other.worst_relative
-            } else {
-                self.worst_relative
-            },
-            wrong: self.wrong + other.wrong,
-            first_wrong: self.first_wrong.or(other.first_wrong),
-            other_nan: self.other_nan + other.other_nan,
-            first_other_nan: self.first_other_nan.or(other.first_other_nan),
+    pub(crate) fn merge(mut self, other: Self) -> Self {
+        if other.sums.max > self.sums.max {
+            self.worst = other.worst;
         }
+        if other.sums.max_relative > self.sums.max_relative {
+            self.worst_relative = other.worst_relative;
+        }
+        self.sums.add(other.sums);
+        self.wrong += other.wrong;
+        self.first_wrong = self.first_wrong.or(other.first_wrong);
+        self.other_nan += other.other_nan;
+        self.first_other_nan = self.first_other_nan.or(other.first_other_nan);
+        self
     }
 }
 

@@ -1,16 +1,14 @@
 //! Sums over elements before and after: counts of each kind, and errors.
 
+use crate::scan::counts::Counts;
+
 /// Sums over some elements. Errors do not include NaN, infinities and missing values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Sums {
     /// Elements whose errors count.
     pub(crate) elements: u64,
-    /// Elements that are NaN, infinite or a missing marker in both.
-    pub(crate) nan: u64,
-    pub(crate) infinite: u64,
-    pub(crate) missing: u64,
-    /// Elements that are the fill value in both, if it is not a marker.
-    pub(crate) fill: u64,
+    /// Elements that are special in both.
+    pub(crate) counts: Counts,
     /// The largest |decoded − original|.
     pub(crate) max: f64,
     /// The largest |decoded − original| / |original| of values other than 0, if there is a relative tolerance.
@@ -39,21 +37,16 @@ impl Sums {
         self.squares += distance * distance;
     }
 
-    pub(crate) fn merge(self, other: Self) -> Self {
-        Self {
-            elements: self.elements + other.elements,
-            nan: self.nan + other.nan,
-            infinite: self.infinite + other.infinite,
-            missing: self.missing + other.missing,
-            fill: self.fill + other.fill,
-            max: self.max.max(other.max),
-            max_relative: self.max_relative.max(other.max_relative),
-            distances: self.distances + other.distances,
-            differences: self.differences + other.differences,
-            squares: self.squares + other.squares,
-            became_missing: self.became_missing + other.became_missing,
-            became_nan: self.became_nan + other.became_nan,
-        }
+    pub(crate) fn add(&mut self, other: Self) {
+        self.elements += other.elements;
+        self.counts += other.counts;
+        self.max = self.max.max(other.max);
+        self.max_relative = self.max_relative.max(other.max_relative);
+        self.distances += other.distances;
+        self.differences += other.differences;
+        self.squares += other.squares;
+        self.became_missing += other.became_missing;
+        self.became_nan += other.became_nan;
     }
 
     /// The mean of |decoded − original|.

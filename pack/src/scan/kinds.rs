@@ -5,25 +5,23 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
+use super::counts::Counts;
 use super::lanes::{FewValues, LANES, padded, with_values};
 use super::number::Number;
 
-/// How many elements are of each kind, and the range of the others.
+/// How many elements are special, and the range of the others. Every value that is named as special counts as missing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Kinds<N> {
-    /// Of elements that are none of the below; without any, the ends are reversed.
+    /// Of ordinary elements; without any, the ends are reversed.
     pub(crate) range: (N, N),
-    pub(crate) nan: u64,
-    pub(crate) marked: u64,
-    /// Infinities that are no markers.
-    pub(crate) infinite: u64,
+    pub(crate) counts: Counts,
 }
 
 impl<N: Number> Kinds<N> {
     /// Of no elements.
     pub(crate) fn none() -> Self {
         let (below, above) = N::EXTREMES;
-        Self { range: (above, below), nan: 0, marked: 0, infinite: 0 }
+        Self { range: (above, below), counts: Counts::default() }
     }
 
     /// Of elements, of which these are markers.
@@ -33,7 +31,8 @@ impl<N: Number> Kinds<N> {
             // Most blocks need no second look.
             let kinds = arch.dispatch(OfEach::<_, _, false> { numbers, markers });
             let (below, above) = N::EXTREMES;
-            let is_settled = kinds.marked == 0 && kinds.range.0 != below && kinds.range.1 != above;
+            let is_settled =
+                kinds.counts.missing == 0 && kinds.range.0 != below && kinds.range.1 != above;
             if is_settled {
                 kinds
             } else {
@@ -42,14 +41,10 @@ impl<N: Number> Kinds<N> {
         })
     }
 
-    pub(crate) fn merge(self, other: Self) -> Self {
+    pub(crate) fn add(&mut self, other: Self) {
         let ((least, greatest), (a, b)) = (self.range, other.range);
-        Self {
-            range: (if a < least { a } else { least }, if b > greatest { b } else { greatest }),
-            nan: self.nan + other.nan,
-            marked: self.marked + other.marked,
-            infinite: self.infinite + other.infinite,
-        }
+        self.range = (if a < least { a } else { least }, if b > greatest { b } else { greatest });
+        self.counts += other.counts;
     }
 }
 
@@ -106,9 +101,12 @@ impl<N: Number, V: FewValues<N>, const OTHERS: bool> WithSimd for OfEach<'_, N, 
                 least.into_iter().fold(above, |a, b| if b < a { b } else { a }),
                 greatest.into_iter().fold(below, |a, b| if b > a { b } else { a }),
             ),
-            nan: sums[0] - repeated[0],
-            marked: sums[1] - repeated[1],
-            infinite: sums[2] - repeated[2],
+            counts: Counts {
+                nan: sums[0] - repeated[0],
+                missing: sums[1] - repeated[1],
+                infinite: sums[2] - repeated[2],
+                fill: 0,
+            },
         }
     }
 }
@@ -123,18 +121,20 @@ mod tests {
         for (count, index) in [74, 64, 5, 33, 70].into_iter().enumerate() {
             values[index] = f64::NAN;
             let nan = count as u64 + 1;
-            let expected = Kinds { range: (2.0, 2.0), nan, marked: 0, infinite: 0 };
+            let counts = Counts { nan, ..Counts::default() };
+            let expected = Kinds { range: (2.0, 2.0), counts };
             assert_eq!(Kinds::of(&values, &[]), expected);
         }
         let range = (f64::INFINITY, f64::NEG_INFINITY);
-        for (value, marker, nan, marked, infinite) in [
+        for (value, marker, nan, missing, infinite) in [
             (f64::NAN, 7.0, 33, 0, 0),
             (7.0, 7.0, 0, 33, 0),
             (f64::INFINITY, 7.0, 0, 0, 33),
             (f64::NEG_INFINITY, f64::NEG_INFINITY, 0, 33, 0),
         ] {
             let found = Kinds::of(&[value; 33], &[marker]);
-            assert_eq!(found, Kinds { range, nan, marked, infinite }, "{value}");
+            let counts = Counts { nan, missing, infinite, fill: 0 };
+            assert_eq!(found, Kinds { range, counts }, "{value}");
         }
     }
 
@@ -143,7 +143,7 @@ mod tests {
         let integers: Vec<i128> = (0..37).map(|i| 5 - i).collect();
         let floats: Vec<f64> = integers.iter().map(|&value| value as f64).collect();
         let all = [7, 5, 9, -31, 10, 4];
-        for (count, range, marked) in [
+        for (count, range, missing) in [
             (0, (-31, 5), 0),
             (1, (-31, 5), 0),
             (3, (-31, 4), 1),
@@ -151,16 +151,18 @@ mod tests {
             (6, (-30, 3), 3),
         ] {
             let markers = &all[..count];
-            let expected = Kinds { range, nan: 0, marked, infinite: 0 };
+            let counts = Counts { missing, ..Counts::default() };
+            let expected = Kinds { range, counts };
             assert_eq!(Kinds::of(&integers, markers), expected, "{markers:?}");
             let markers: Vec<f64> = markers.iter().map(|&marker| marker as f64).collect();
             let range = (range.0 as f64, range.1 as f64);
-            let expected = Kinds { range, nan: 0, marked, infinite: 0 };
+            let expected = Kinds { range, counts };
             assert_eq!(Kinds::of(&floats, &markers), expected, "{markers:?}");
         }
         let mut with_nan = floats;
         with_nan[0] = f64::NAN;
-        let expected = Kinds { range: (-31.0, 4.0), nan: 1, marked: 0, infinite: 0 };
+        let counts = Counts { nan: 1, ..Counts::default() };
+        let expected = Kinds { range: (-31.0, 4.0), counts };
         assert_eq!(Kinds::of(&with_nan, &[77.0]), expected);
     }
 }

@@ -1,6 +1,7 @@
 //! Surveys arrays: range, missing values, counts and charts.
 
 pub(crate) mod charts;
+pub(crate) mod counts;
 pub(crate) mod grid;
 pub(crate) mod kinds;
 pub(crate) mod lanes;

@@ -9,6 +9,7 @@ use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use serde::{Deserialize, Serialize};
 use zarr_recast::JsonScalar;
 
+use super::counts::Counts;
 use super::grid::Grids;
 use super::limits::{ClampStats, Limits};
 use super::missing::Markers;
@@ -193,6 +194,13 @@ impl Survey {
     #[must_use]
     pub fn missing(&self) -> u64 {
         self.markers.values().iter().map(|&marker| self.count(marker)).sum()
+    }
+
+    /// How many elements are special. The survey keeps a count for each value: which values are markers may change as
+    /// surveys are added.
+    pub(crate) fn counts(&self) -> Counts {
+        let (nan, missing, infinite) = (self.nan, self.missing(), self.infinite);
+        Counts { nan, missing, infinite, fill: self.count(self.fill_value) }
     }
 
     /// Smallest and largest value, without NaN, infinities, missing markers and the fill value.

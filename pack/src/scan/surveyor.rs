@@ -239,15 +239,15 @@ impl<'a, N: Number> BlockSurvey<'a, N> {
         let Survey { elements: before, reserved_counts, grids, nan_kinds, .. } = &mut self.survey;
         reader.read_into(bytes, numbers)?;
         let kinds = Kinds::of(numbers, reserved);
-        if kinds.nan > 0 {
-            nan_kinds.add_all(reader.element_type(), bytes, kinds.nan);
+        if kinds.counts.nan > 0 {
+            nan_kinds.add_all(reader.element_type(), bytes, kinds.counts.nan);
         }
-        if kinds.marked > 0 {
+        if kinds.counts.missing > 0 {
             for (count, value) in reserved_counts.iter_mut().zip(reserved) {
                 *count += numbers.iter().filter(|&number| number == value).count() as u64;
             }
         }
-        if kinds.infinite > 0 && self.first_infinite.is_none() {
+        if kinds.counts.infinite > 0 && self.first_infinite.is_none() {
             let is_infinite = |number: &N| number.is_infinite() && !reserved.contains(number);
             let index = numbers.iter().position(is_infinite);
             self.first_infinite = index.and_then(|index| {
@@ -258,14 +258,14 @@ impl<'a, N: Number> BlockSurvey<'a, N> {
         }
         let range = (kinds.range.0.to_f64(), kinds.range.1.to_f64());
         if grids.may_change(range.0, range.1) {
-            if kinds.marked == 0 {
+            if kinds.counts.missing == 0 {
                 grids.add(numbers, range);
             } else {
                 let others = numbers.iter().filter(|&number| !reserved.contains(number));
                 grids.add(&others.copied().collect::<Vec<_>>(), range);
             }
         }
-        self.kinds = self.kinds.merge(kinds);
+        self.kinds.add(kinds);
         Ok(())
     }
 
@@ -284,7 +284,7 @@ impl<'a, N: Number> BlockSurvey<'a, N> {
             &mut self.survey;
         let index = reserved_values.values().iter().position(|value| value.equals(*fill_value));
         let count = index.and_then(|index| reserved_counts.get_mut(index));
-        *count.unwrap_or(&mut self.kinds.nan) += elements;
+        *count.unwrap_or(&mut self.kinds.counts.nan) += elements;
         if fill_value.is_nan() {
             nan_kinds.add(*fill_value, elements);
         }
@@ -305,8 +305,8 @@ impl<'a, N: Number> BlockSurvey<'a, N> {
         let Self { prepared: Prepared { reader, reserved, .. }, mut survey, kinds, taken, .. } =
             self;
         let element_type = reader.element_type();
-        survey.nan = kinds.nan;
-        survey.infinite = kinds.infinite;
+        survey.nan = kinds.counts.nan;
+        survey.infinite = kinds.counts.infinite;
         survey.first_infinite = self.first_infinite.map(|(index, name)| place(index, name));
         let (least, greatest) = kinds.range;
         if least <= greatest {

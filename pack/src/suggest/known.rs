@@ -8,6 +8,7 @@ use crate::array::source::Source;
 use crate::error::Result;
 use crate::json;
 use crate::runtime::Workers;
+use crate::scan::counts::Counts;
 use crate::scan::lattice::Lattice;
 use crate::scan::number::{NumberReader, extent, magnitude, unit_roundoff};
 use crate::scan::survey::Survey;
@@ -31,12 +32,9 @@ pub struct Known {
     pub range: Option<(Scalar, Scalar)>,
     /// The range without a thousandth of the values at each end, if these make it at least four times as long.
     pub range_without_outliers: Option<(f64, f64)>,
-    /// The number of NaN.
-    pub nan: u64,
-    /// The number of missing values besides NaN.
-    pub missing: u64,
-    /// The number of elements with the fill value, if it marks nothing.
-    pub fill: u64,
+    /// How many elements are special. The fill value counts only if it marks nothing.
+    #[serde(flatten)]
+    pub counts: Counts,
     /// The step of which all values are multiples, except for the rounding of their type.
     pub grid: Option<Lattice>,
     /// The smallest difference of neighbours along the last axis that are not equal.
@@ -130,12 +128,11 @@ pub(crate) fn look(
     let count = sums.count.max(1) as f64;
     let variance = (sums.squares / count - (sums.differences / count).powi(2)).max(0.0);
     let fill_is_marker = survey.markers.contains(survey.fill_value) || survey.fill_value.is_nan();
+    let counts = survey.counts();
     let known = Known {
         range: survey.range(),
         range_without_outliers: inner,
-        nan: survey.nan,
-        missing: survey.missing(),
-        fill: if fill_is_marker { 0 } else { survey.count(survey.fill_value) },
+        counts: Counts { fill: if fill_is_marker { 0 } else { counts.fill }, ..counts },
         grid: grid(survey, &typical),
         smallest_difference: sums.smallest_difference,
         has_negative_zero: sums.has_negative_zero,

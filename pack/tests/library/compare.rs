@@ -56,7 +56,10 @@ fn the_statistics_are_those_of_the_elements() {
         assert!((found / expected - 1.0).abs() < 1e-9, "{found} {expected}: {errors:?}");
     }
     let counts = &report.counts;
-    assert_eq!([counts.nan, counts.infinite, counts.fill, counts.compared], [1, 1, 1, 1997]);
+    assert_eq!(
+        [counts.special.nan, counts.special.infinite, counts.special.fill, counts.compared],
+        [1, 1, 1, 1997]
+    );
     let place = pairs().position(|(a, b)| (b - a).abs() == largest).unwrap() as u64;
     let worst = report.error.worst.unwrap();
     assert_eq!(worst.element, [place / 50, place % 50]);

@@ -402,7 +402,7 @@ fn infinities_that_get_codes_are_counted_as_infinite() {
     let values = [1.0, 2.0, f32::INFINITY, f32::NEG_INFINITY, 5.0, f32::NAN];
     let report = trial(&values, json!("NaN")).pack(PackOptions { infinity: true, ..within(0.5) });
     let counts = report.unwrap().counts;
-    assert_eq!([counts.nan, counts.infinite, counts.missing], [1, 2, 0]);
+    assert_eq!([counts.special.nan, counts.special.infinite, counts.special.missing], [1, 2, 0]);
 }
 
 #[test]

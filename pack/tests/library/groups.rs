@@ -742,7 +742,7 @@ fn bare_nan_and_infinities_are_read_and_become_texts() {
         assert!(compare(&trial.output(), &input, Some(0.01)).failure().is_none());
     }
     let alone = PackJob::new(input.join("kept"), trial.place("alone.zarr"), within(0.01));
-    assert_eq!(told(alone.run(&one_thread())).unwrap().counts.missing, 0);
+    assert_eq!(told(alone.run(&one_thread())).unwrap().counts.special.missing, 0);
 }
 
 #[test]

@@ -175,7 +175,7 @@ fn a_fill_value_beside_the_largest_integers_is_told_from_them() {
     let values = [i64::MAX, i64::MAX - 1, i64::MAX - 2];
     let trial = Trial::new(&values, 3, json!({"fill_value": i64::MAX}));
     let report = trial.pack(within(0.0)).unwrap();
-    assert_eq!((report.counts.fill, report.data_type), (1, ElementType::Int8));
+    assert_eq!((report.counts.special.fill, report.data_type), (1, ElementType::Int8));
     assert_eq!(trial.decoded(), bytes(&values));
 }
 

@@ -52,7 +52,7 @@ fn the_fill_value_of_zarr_v2_stays_a_marker_where_it_is_unpacked_or_migrated() {
     for output in &outputs {
         assert_eq!(metadata(output)["attributes"]["_FillValue"], IN_BASE64, "{output:?}");
         let report = verified(&input, output);
-        assert_eq!((report.failure(), report.counts.missing), (None, 2), "{output:?}");
+        assert_eq!((report.failure(), report.counts.special.missing), (None, 2), "{output:?}");
     }
     // As in xarray, an attribute beside it says nothing, and one alone does; in Zarr v3, xarray reads it in base64 only.
     for (fill, expected) in [(json!(MARKER), IN_BASE64), (Value::Null, "AAAAAAAAHEA=")] {
@@ -382,9 +382,9 @@ fn thousands_of_markers_are_packed_and_compared_in_the_time_of_some() {
         let what = format!("{name} {first_marker} {way}");
         let report = trial.pack(options(way)).unwrap_or_else(|error| panic!("{what}: {error}"));
         assert_eq!(report.counts.became_missing, 0, "{what}");
-        assert!(report.counts.missing >= 4, "{what}");
+        assert!(report.counts.special.missing >= 4, "{what}");
         let compared = CompareJob::new(trial.input(), trial.output()).run(&one_thread()).unwrap();
-        assert_eq!(compared.counts.missing, report.counts.missing, "{what}");
+        assert_eq!(compared.counts.special.missing, report.counts.special.missing, "{what}");
     }
 }
 
@@ -449,7 +449,7 @@ fn values_on_both_sides_of_a_marker_are_kept_with_a_coarse_bound() {
                 trial.pack(options(asked)).map_err(|error| format!("{name} {pow2}: {error}"));
             let report = report.unwrap();
             assert_eq!(
-                (report.counts.missing, report.counts.became_missing),
+                (report.counts.special.missing, report.counts.became_missing),
                 (expected, 0),
                 "{name}"
             );

@@ -164,8 +164,11 @@ fn judge(
     let (report, decoded) = pack(way, float, &values, bound, readers)?;
     let markers: u64 = report.missing.iter().map(|one| one.count).sum();
     let expected = values.iter().filter(|&&value| is_missing(way, float, value)).count() as u64;
-    if report.counts.nan + markers != expected {
-        return Err(format!("{} NaN and {markers} markers, not {expected}", report.counts.nan));
+    if report.counts.special.nan + markers != expected {
+        return Err(format!(
+            "{} NaN and {markers} markers, not {expected}",
+            report.counts.special.nan
+        ));
     }
     if decoded.len() != values.len() {
         return Err(format!("{} elements", decoded.len()));

@@ -76,7 +76,7 @@ fn a_kind_of_nan_that_is_named_comes_back_bit_for_bit() {
             };
             let report = trial.pack(options).unwrap();
             assert_eq!(kinds_in(&trial.decoded()), [kind], "{target:?} {bound}");
-            assert!(report.nan_kinds.is_none() && report.counts.nan == 20);
+            assert!(report.nan_kinds.is_none() && report.counts.special.nan == 20);
             let report =
                 told(comparison(&trial.input(), &trial.output(), bound).run(&one_thread()));
             let report = report.unwrap();
@@ -111,7 +111,7 @@ fn comparisons_count_nan_of_other_kinds_and_pass() {
     let first = report.first_other_nan.as_ref().unwrap();
     assert_eq!((first.element.as_slice(), first.before.bits()), (&[7][..], MISSING.into()));
     let same = told(comparison(&trial.input(), &trial.input(), 0.0).run(&one_thread())).unwrap();
-    assert!(same.first_other_nan.is_none() && same.counts.nan == 20);
+    assert!(same.first_other_nan.is_none() && same.counts.special.nan == 20);
 
     // Chunks that are not stored have the fill value's.
     let empty = Trial::empty();

@@ -104,7 +104,7 @@ fn the_report_counts_what_is_there() {
     let trial = trial(&values, json!(1e20));
     let report = trial.pack(within(0.01)).unwrap();
     let counts = &report.counts;
-    let found = [counts.elements, counts.nan, counts.fill, counts.mapped];
+    let found = [counts.elements, counts.special.nan, counts.special.fill, counts.mapped];
     assert_eq!(found, [1000, 3, 2, 5]);
     let decoded = read_f32(&trial.output());
     let real = values.iter().zip(&decoded).filter(|(a, _)| **a < 1e19);
@@ -270,7 +270,7 @@ fn no_real_value_lands_on_the_code_of_nan() {
     assert!(error.contains("--allow-collisions"), "{error}");
     let error = trial.refuses(options(json!({"scale": 1, "data-type": "uint8"})));
     assert!(error.contains("--nan-to"), "{error}");
-    assert_eq!(trial.pack(explicit("100")).unwrap().counts.nan, 1);
+    assert_eq!(trial.pack(explicit("100")).unwrap().counts.special.nan, 1);
     // Those who accept it are told how often.
     let report = trial.pack(PackOptions { allow_collisions: true, ..explicit("77") }).unwrap();
     assert_eq!([report.counts.collisions, report.counts.became_nan], [1, 1]);
@@ -304,7 +304,7 @@ fn missing_values_are_no_part_of_the_range() {
     (values[3], values[4], values[5]) = (1e20, f32::NAN, 1e20);
     let report = trial(&values, json!(1e20)).pack(uint8.clone()).unwrap();
     assert!(numbers(report.range).1 < 400.0);
-    assert_eq!([report.counts.fill, report.counts.nan], [2, 1]);
+    assert_eq!([report.counts.special.fill, report.counts.special.nan], [2, 1]);
     // For one hot pixel, which is no fill value, there is a limit.
     values[6] = 65_535.0;
     let trial = trial(&values, json!(1e20));
@@ -505,7 +505,7 @@ fn arrays_without_values_are_packed() {
         let sample = Sample::new("float32", shape, chunks, json!("NaN"));
         let trial = Trial::of(&sample, &bytes(&vec![f32::NAN; elements]));
         let report = trial.pack(within(0.1)).unwrap();
-        assert_eq!(report.counts.nan, elements as u64, "{shape:?}");
+        assert_eq!(report.counts.special.nan, elements as u64, "{shape:?}");
         assert!(report.range.is_none() && report.ratio.is_none());
         assert!(read_f32(&trial.output()).iter().all(|value| value.is_nan()));
     }

@@ -4,7 +4,7 @@ use crate::common::{
     Sample, Trial, bytes, f32s, little_endian, one_thread, sharding, told, within,
 };
 use recast_pack::{
-    CompareJob, Compressor, Known, Mark, PackOptions, Rung, SuggestJob, SuggestReport,
+    CompareJob, Compressor, Counts, Known, Mark, PackOptions, Rung, SuggestJob, SuggestReport,
 };
 use serde_json::json;
 
@@ -51,7 +51,7 @@ fn a_ladder_goes_from_coarse_to_fine_and_says_what_each_bound_costs_and_loses() 
     let trial = plane(&climate(), &[]);
     let report = suggest(&trial);
     assert!(report.ladder.len() >= 8 && report.sampled.is_whole());
-    assert_eq!(report.known.nan, 1200);
+    assert_eq!(report.known.counts.nan, 1200);
     let pairs = report.ladder.iter().zip(report.ladder.iter().skip(1));
     for (coarse, fine) in pairs {
         assert!(coarse.max_abs_error > fine.max_abs_error, "{coarse:?} {fine:?}");
@@ -152,7 +152,7 @@ fn missing_values_and_fills_count_nowhere() {
     let named = plane(&values, &[("attributes", json!({"_FillValue": -9999.0}))]);
     let plain = suggest(&plane(&climate(), &[]));
     let report = suggest(&named);
-    let Known { missing, range, .. } = report.known;
+    let Known { counts: Counts { missing, .. }, range, .. } = report.known;
     assert_eq!((missing, range.unwrap().0.to_f64()), (1200, plain.known.range.unwrap().0.to_f64()));
     let bits = |report: &SuggestReport| report.information.clone().unwrap().bits;
     assert_eq!(bits(&report), bits(&plain));
@@ -243,6 +243,6 @@ fn shards_and_chunks_that_are_not_stored_are_sampled_too() {
     let trial = Trial::empty();
     Sample::new("float32", &[8000, 8000], &[1000, 1000], json!("NaN")).create(&trial.input());
     let report = suggest(&trial);
-    assert_eq!(report.known.nan, report.sampled.elements);
+    assert_eq!(report.known.counts.nan, report.sampled.elements);
     assert!(report.ladder.is_empty() && report.notes[0].contains("missing"));
 }

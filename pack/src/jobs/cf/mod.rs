@@ -1,14 +1,12 @@
 //! Arrays packed by the CF conventions: turns their attributes into codecs, and back.
 
 pub(crate) mod attributes;
-mod codecs;
 mod decoding;
 mod from_cf;
 mod invert;
 mod to_cf;
 
-pub use codecs::{CfCodecs, codecs_from_cf};
-pub use decoding::CodeDifferences;
+pub use decoding::{CfCodecs, CodeDifferences, codecs_from_cf};
 pub use from_cf::{FromCfJob, FromCfReport};
 pub(crate) use to_cf::NotForCf;
 pub use to_cf::{ToCfJob, ToCfReport};

@@ -18,7 +18,7 @@ use crate::array::source::Source;
 use crate::check::difference::Differences;
 use crate::choose::inverse::closest;
 use crate::error::Result;
-use crate::jobs::runner::Job;
+use crate::jobs::job::Job;
 use crate::json;
 use crate::metadata::codecs::configured;
 use crate::metadata::document::PROVENANCE;

@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use recast_kernels::in_default_environment;
 use serde::Serialize;
 
-use super::array::{CompareJob, CompareReport};
+use super::{CompareJob, CompareReport};
 use crate::array::source::array_of;
 use crate::check::nodes::{self, Same};
 use crate::error::{Error, Interrupted, NotFound, Result};

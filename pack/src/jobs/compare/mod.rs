@@ -1,7 +1,422 @@
 //! Compares arrays, and groups array by array.
 
-mod array;
 mod group;
 
-pub use array::{CompareCounts, CompareJob, CompareReport};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Context, bail};
+use recast_kernels::{
+    Cast, ElementType, OutOfRange, Plan, Rounding, RunError, Scalar, in_default_environment,
+};
+use serde::Serialize;
+
+use crate::array::pairs::{Pairs, Stored};
+use crate::array::region::Region;
+use crate::array::source::Source;
+use crate::check::chunk_check::Expected;
+use crate::check::comparison::{Comparison, Errors, Found, Tolerance};
+use crate::check::metrics::{Metrics, Patterns};
+use crate::check::recorded::RecordedBound;
+use crate::error::{Error, Result};
+use crate::json;
+use crate::options::AllClose;
+use crate::runtime::{Runtime, Workers};
+use crate::scan::charts::{Charts, Labels, Pieces};
+use crate::scan::counts::Counts;
+use crate::scan::missing::Markers;
+use crate::scan::number::{extent, is_wide};
+use crate::scan::surveyor::survey;
+use crate::text::{as_shown, count};
+
 pub use group::{GroupComparison, GroupTotal};
+
+/// Compares two arrays of the same shape, or the arrays of two groups, each with the one of the same path.
+#[derive(Clone, Debug)]
+pub struct CompareJob {
+    /// The array or group to compare with: the original.
+    pub a: PathBuf,
+    /// The array or group that is compared.
+    pub b: PathBuf,
+    /// Checks each element against this tolerance, if given.
+    pub tolerance: Option<AllClose>,
+    /// Without a tolerance, checks each element against the bound that the attribute `recast` of `b` records; if it
+    /// records none, elements must be equal.
+    pub recorded: bool,
+    /// Gathers [`Charts`] for the reports, in a pass of their own.
+    pub charts: bool,
+    /// Measures [`Metrics`], too, in passes of their own.
+    pub metrics: bool,
+}
+
+/// How far two arrays differ.
+#[derive(Debug, Serialize)]
+pub struct CompareReport {
+    /// The array to compare with.
+    pub a: String,
+    /// The array that was compared.
+    pub b: String,
+    /// Extents of both arrays.
+    pub shape: Vec<u64>,
+    /// Their types.
+    #[serde(serialize_with = "json::written")]
+    pub data_types: [ElementType; 2],
+    /// The tolerance for each element.
+    pub tolerance: Option<AllClose>,
+    /// What the attribute `recast` of `b` records, if the tolerance is from there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<RecordedBound>,
+    /// Whether such a bound was looked for.
+    #[serde(skip)]
+    looked_for_bound: bool,
+    /// Counts of elements.
+    pub counts: CompareCounts,
+    /// The errors of `b` against `a`.
+    pub error: Errors,
+    /// How well `b` keeps the pattern of `a`, if requested.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<Metrics>,
+    /// Missing markers of `a` in the data that no attribute of `b` names: readers would take them for data.
+    #[serde(serialize_with = "json::written")]
+    pub unnamed: Vec<Scalar>,
+    /// The first element that is NaN in both, but with other bits.
+    pub first_other_nan: Option<Found>,
+    /// The first element over the tolerance.
+    pub first_over: Option<Found>,
+    /// The reason.
+    #[serde(skip)]
+    pub why: Option<String>,
+    /// Smallest and largest value of `a`.
+    #[serde(skip)]
+    pub range: Option<(Scalar, Scalar)>,
+    /// The data of the plots, if requested.
+    #[serde(skip)]
+    pub charts: Option<Charts>,
+}
+
+/// Counts of elements.
+#[derive(Clone, Debug, Serialize)]
+pub struct CompareCounts {
+    /// All.
+    pub elements: u64,
+    /// Elements whose difference counts.
+    pub compared: u64,
+    /// Special ones in `a`; the fill value in both, where it marks nothing.
+    #[serde(flatten)]
+    pub special: Counts,
+    /// NaN in `b` only.
+    pub became_nan: u64,
+    /// Missing markers in `b` only.
+    pub became_missing: u64,
+    /// NaN in both, with other bits: another kind of NaN.
+    pub other_nan: u64,
+    /// Over the tolerance, if there is one.
+    pub over: Option<u64>,
+}
+
+impl CompareJob {
+    /// Compares `b` with `a` without a tolerance.
+    #[must_use]
+    pub fn new(a: impl Into<PathBuf>, b: impl Into<PathBuf>) -> Self {
+        Self {
+            a: a.into(),
+            b: b.into(),
+            tolerance: None,
+            recorded: false,
+            charts: false,
+            metrics: false,
+        }
+    }
+
+    /// Reads both arrays; [`Self::run_group`] is for groups. Elements over the tolerance are in the report and not an error.
+    ///
+    /// # Errors
+    /// An array that cannot be read; shapes that differ.
+    pub fn run(&self, runtime: &Runtime) -> std::result::Result<CompareReport, Error> {
+        in_default_environment((self, runtime), |(job, runtime)| Ok(job.compared(runtime)?))
+    }
+
+    fn compared(&self, runtime: &Runtime) -> Result<CompareReport> {
+        let (a, b) = (Source::open_for(runtime, &self.a)?, Source::open_for(runtime, &self.b)?);
+        if a.array().shape() != b.array().shape() {
+            bail!(
+                "{}: the shape is {:?}, that of {} is {:?}; only arrays of one shape can be compared",
+                self.b.display(),
+                b.array().shape(),
+                self.a.display(),
+                a.array().shape()
+            );
+        }
+        let types = [a.element_type(), b.element_type()];
+        let common = common(types);
+        // Metrics are computed in float64.
+        let computed = if self.metrics { ElementType::Float64 } else { common };
+        let memory = [a.chunk_memory_as(computed), b.chunk_memory_as(computed)];
+        let workers = Workers::within(runtime, memory)?;
+        let markers = Markers::of(&a);
+        let survey = survey(&a, &markers, &workers)?;
+        let recorded = (self.recorded && self.tolerance.is_none()).then(|| {
+            let [a, b] = [&a, &b].map(|source| source.array().attributes());
+            RecordedBound::of(b, a)
+        });
+        let equal = AllClose { atol: 0.0, rtol: 0.0 };
+        let of_record = recorded.map(|bound| bound.map_or(equal, |bound| bound.tolerance));
+        let asked = self.tolerance.or(of_record);
+        let AllClose { atol: absolute, rtol: relative } =
+            asked.unwrap_or(AllClose { atol: f64::INFINITY, rtol: 0.0 });
+        let tolerance =
+            Tolerance { absolute, relative, name: "the tolerance", allow_collisions: false };
+        let expected = Expected {
+            element_type: common,
+            markers: in_type(&markers, common)?,
+            reserved_values: in_type(&survey.reserved_values, common)?,
+            masked: in_type(&Markers::of(&b), common)?,
+            tolerance,
+            counts: true,
+        };
+        let pair = Pair { a: Side::new(&a, common)?, b: Side::new(&b, common)?, expected };
+        let is_unnamed = |marker: &&Scalar| {
+            let there = marker.cast(common, Rounding::NearestEven, OutOfRange::Error);
+            let masked = &pair.expected.masked;
+            survey.count(**marker) > 0 && !there.is_ok_and(|there| masked.contains(there))
+        };
+        let unnamed = markers.values().iter().filter(is_unnamed).copied().collect();
+        let comparison = pair.compare(&workers)?;
+        let max_error = comparison.sums.max;
+        let charts =
+            self.charts.then(|| pair.charts(survey.range(), max_error, &workers)).transpose()?;
+        let metrics = self.metrics.then(|| pair.metrics(survey.range(), &workers)).transpose()?;
+        let extent = survey.range().map(extent);
+        let sums = comparison.sums;
+        let (first_over, why) = comparison.first_wrong.clone().unzip();
+        Ok(CompareReport {
+            a: as_shown(&self.a),
+            b: as_shown(&self.b),
+            shape: a.array().shape().to_vec(),
+            data_types: types,
+            tolerance: asked,
+            recorded: recorded.flatten(),
+            looked_for_bound: recorded.is_some(),
+            counts: CompareCounts {
+                elements: a.elements() as u64,
+                compared: sums.elements,
+                special: sums.counts,
+                became_nan: sums.became_nan,
+                became_missing: sums.became_missing,
+                other_nan: comparison.other_nan,
+                over: asked.map(|_| comparison.wrong),
+            },
+            error: comparison.errors(extent, relative > 0.0),
+            metrics,
+            unnamed,
+            first_other_nan: comparison.first_other_nan.clone(),
+            first_over,
+            why,
+            range: survey.range(),
+            charts,
+        })
+    }
+}
+
+impl CompareReport {
+    /// Why `b` is not within the tolerance, with the first and the worst element; `None` if it is.
+    #[must_use]
+    pub fn failure(&self) -> Option<String> {
+        let AllClose { atol, rtol } = self.tolerance?;
+        let Some((first, why)) = self.first_over.as_ref().zip(self.why.as_ref()) else {
+            let unnamed = self.unnamed.first()?;
+            return Some(format!(
+                "{}: {unnamed} marks missing values in {}, but no attribute _FillValue or \
+                 missing_value names it here, so readers take it for data",
+                self.b, self.a
+            ));
+        };
+        let Errors { max, worst, max_relative, worst_relative, .. } = &self.error;
+        // The worst by the kind of the tolerance, if it has only one kind.
+        let worst = match max_relative.zip(worst_relative.as_ref()).filter(|_| atol == 0.0) {
+            Some((max, worst)) => Some(format!("; worst {worst}: off by {max:?} of the value")),
+            None => worst.as_ref().map(|worst| format!("; worst {worst}: off by {max:?}")),
+        };
+        let allowed = match &self.recorded {
+            Some(recorded) => format!("the attribute recast of it allows ({recorded})"),
+            None if self.looked_for_bound => {
+                "0 (no attribute recast of it records a bound against A; --atol gives one)"
+                    .to_owned()
+            }
+            None => format!("--atol {atol:?} and --rtol {rtol:?} allow"),
+        };
+        Some(format!(
+            "{}: {} of {} elements differ by more than {allowed}; first {first}: {why}{}",
+            self.b,
+            count(self.counts.over.unwrap_or_default()),
+            count(self.counts.elements),
+            worst.unwrap_or_default()
+        ))
+    }
+}
+
+/// The type in which elements of two types are compared. Elements that it does not have are an error: of uint64 beside
+/// signed integers, and of 64-bit integers beside floats.
+fn common([a, b]: [ElementType; 2]) -> ElementType {
+    if a == b {
+        return a;
+    }
+    if !a.is_integer() || !b.is_integer() || !(is_wide(a) || is_wide(b)) {
+        return ElementType::Float64;
+    }
+    let is_signed = a.is_signed() || b.is_signed();
+    if is_signed { ElementType::Int64 } else { ElementType::UInt64 }
+}
+
+/// One of two arrays whose elements are compared in a common type.
+struct Side<'a> {
+    source: &'a Source,
+    /// Casts to that type, if the array has another one.
+    cast: Option<Plan>,
+}
+
+impl<'a> Side<'a> {
+    fn new(source: &'a Source, common: ElementType) -> Result<Self> {
+        let own = source.element_type();
+        let cast = (own != common).then(|| Plan::builder(own).cast(Cast::new(common)).build());
+        Ok(Self { source, cast: cast.transpose()? })
+    }
+
+    /// The elements of a region; if none are stored, fill values.
+    ///
+    /// # Errors
+    /// An integer that the common type does not have, so that its difference would be wrong.
+    fn elements(&self, region: &Region, stored: Option<Vec<u8>>) -> Result<Vec<u8>> {
+        let elements = self.source.or_fill(region, stored);
+        let Some(cast) = &self.cast else { return Ok(elements) };
+        let (own, common) = (cast.source(), cast.target());
+        let mut converted = vec![0; elements.len() / own.size() * common.size()];
+        match cast.run(&elements, &mut converted) {
+            Err(RunError::Element(error)) => {
+                return self.incomparable(region, error.index, error.input, common);
+            }
+            ran => ran?,
+        }
+        if !is_wide(own) || common != ElementType::Float64 {
+            return Ok(converted);
+        }
+        // What is clamped would come back as the greatest integer, which float64 does not have.
+        let back = Cast::new(own).out_of_range(OutOfRange::Wrap);
+        let mut again = vec![0; elements.len()];
+        Plan::builder(common).cast(back).build()?.run(&converted, &mut again)?;
+        let mut pairs = elements.chunks_exact(own.size()).zip(again.chunks_exact(own.size()));
+        if let Some(index) = pairs.position(|(element, again)| element != again) {
+            let bytes = elements.get(index * own.size()..).unwrap_or_default();
+            let value = Scalar::from_ne_bytes(own, bytes.get(..own.size()).unwrap_or_default());
+            return self.incomparable(region, index, value.context("no element")?, common);
+        }
+        Ok(converted)
+    }
+
+    /// The error of an element that the common type does not have.
+    fn incomparable(
+        &self,
+        region: &Region,
+        index: usize,
+        value: Scalar,
+        common: ElementType,
+    ) -> Result<Vec<u8>> {
+        let place = region.place(index);
+        let (path, chunk) = (self.source.path().display(), self.source.chunk_of(&place)?);
+        let (own, other) =
+            (value.element_type(), if common.is_float() { "a float" } else { "signed integers" });
+        bail!(
+            "{path}: element {place:?} (chunk {chunk:?}) is {value}, which {common} does not have, so its difference from \
+             {other} cannot be told; compare it with an array of {own}"
+        )
+    }
+}
+
+/// The values in a type that has them all.
+fn in_type(values: &Markers, element_type: ElementType) -> Result<Markers> {
+    let cast = |&value: &Scalar| {
+        value
+            .cast(element_type, Rounding::NearestEven, OutOfRange::Error)
+            .ok()
+            .with_context(|| format!("{value} has no counterpart in the type of both"))
+    };
+    values.values().iter().map(cast).collect()
+}
+
+/// Two arrays whose elements are read in a common type.
+struct Pair<'a> {
+    a: Side<'a>,
+    b: Side<'a>,
+    /// What is expected in that type: the special values are those of the first array, and `masked` of the second.
+    expected: Expected,
+}
+
+impl Pair<'_> {
+    fn pairs(&self) -> Pairs<'_> {
+        Pairs::new(self.a.source, self.b.source)
+    }
+
+    fn compare(&self, workers: &Workers) -> Result<Comparison> {
+        let checker = self.expected.checker()?;
+        // What the fill values come to, by the number of elements.
+        let of_fill: Mutex<BTreeMap<u64, Comparison>> = Mutex::default();
+        let known = || of_fill.lock().unwrap_or_else(PoisonError::into_inner);
+        let work = |region: &Region, [before, after]: Stored| {
+            let is_fill = before.is_none() && after.is_none();
+            if is_fill && let Some(comparison) = known().get(&region.elements()) {
+                return Ok(comparison.clone());
+            }
+            let before = self.a.elements(region, before)?;
+            let after = self.b.elements(region, after)?;
+            let comparison = checker.compared(region, &before, &after)?;
+            // A place that it names is in this chunk only.
+            if is_fill && !comparison.names_an_element() {
+                known().insert(region.elements(), comparison.clone());
+            }
+            Ok(comparison)
+        };
+        let mut comparison = self.pairs().merge("compare", workers, work, Comparison::merge)?;
+        // Chunks are named that are the first array's.
+        for found in comparison.found_mut() {
+            found.chunk = self.a.source.chunk_of(&found.element)?;
+        }
+        Ok(comparison)
+    }
+
+    fn charts(
+        &self,
+        range: Option<(Scalar, Scalar)>,
+        max_error: f64,
+        workers: &Workers,
+    ) -> Result<Charts> {
+        let a = self.a.source;
+        let Expected { element_type, reserved_values, .. } = &self.expected;
+        let charts = Charts::new(a, *element_type, range, reserved_values, max_error);
+        charts.gather(workers, self.pairs().regions(), |number| {
+            let (region, [before, after]) = self.pairs().stored(number)?;
+            let before = self.a.elements(&region, before)?;
+            let after = self.b.elements(&region, after)?;
+            Ok(Some((region, Pieces { before, after, codes: None })))
+        })
+    }
+
+    fn metrics(&self, range: Option<(Scalar, Scalar)>, workers: &Workers) -> Result<Metrics> {
+        let Expected { element_type, markers, masked, reserved_values, .. } = &self.expected;
+        let read = |region: &Region| -> Result<[Vec<u8>; 2]> {
+            let [before, after] = self.pairs().stored_at(region)?;
+            Ok([self.a.elements(region, before)?, self.b.elements(region, after)?])
+        };
+        let patterns = Patterns {
+            pairs: self.pairs(),
+            shape: self.a.source.array().shape(),
+            names: &Labels::of(self.a.source).dimensions,
+            range,
+            element_type: *element_type,
+            missing: [markers, masked],
+            fill: &reserved_values.without_zeros(),
+            read,
+        };
+        patterns.metrics(workers)
+    }
+}

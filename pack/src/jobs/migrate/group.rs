@@ -7,9 +7,8 @@ use std::path::Path;
 use anyhow::{Context, anyhow, bail};
 use serde_json::{Map, Value};
 
-use super::array::{ArrayMigration, Migration, nothing_to_migrate};
+use super::array::{ArrayMigration, MigrateJob, Migration, nothing_to_migrate};
 use super::in_place;
-use super::migrate_job::MigrateJob;
 use crate::array::source::{Source, array_of, fill_check};
 use crate::check::nodes::{self, Same};
 use crate::error::{Result, unwritten};

@@ -3,9 +3,7 @@
 mod array;
 mod group;
 mod in_place;
-mod legacy;
 mod metadata;
-mod migrate_job;
 
 use std::path::Path;
 
@@ -15,7 +13,7 @@ use serde::Serialize;
 
 use crate::array::source::Source;
 use crate::error::{Error, Result};
-use crate::jobs::runner::{Job, outside_links};
+use crate::jobs::job::{Job, outside_links};
 use crate::jobs::tree::GroupReport;
 use crate::metadata::tree;
 use crate::runtime::{Runtime, Workers};
@@ -26,8 +24,7 @@ use crate::store::unchanged::while_unchanged;
 
 use array::{Migration, nothing_to_migrate};
 
-pub use array::ArrayMigration;
-pub use migrate_job::MigrateJob;
+pub use array::{ArrayMigration, MigrateJob};
 
 /// The report of a migration.
 #[derive(Clone, Debug, Serialize)]

@@ -1,25 +1,30 @@
-//! Encodes chunks. Each element is decoded as soon as it is encoded, and checked against the original.
+//! Encodes chunks. Each element is decoded as soon as it is encoded, and checked against the original. A dry run also says what
+//! another shape of the chunks would save.
 
 use std::cell::RefCell;
 use std::path::Path;
 
 use anyhow::Context;
+use rayon::prelude::*;
 use recast_kernels::{Plan, Reason, RunError, Scalar, reference};
+use serde::Serialize;
 use serde_json::Value;
 use zarr_recast::Chain;
 
-use super::context::PackContext;
+use super::batch::{Batch, Member};
 use super::sample::ChunkSample;
 use crate::array::byte_encoder::ByteEncoder;
-use crate::array::region::{Block, Region};
+use crate::array::region::{Block, Region, spread};
 use crate::array::writer::{Encoding, Writer};
 use crate::check::chunk_check::{ElementChecker, Expected};
 use crate::check::comparison::{Comparison, Tolerance};
 use crate::check::recorded::ABSOLUTE;
 use crate::choose::candidate::Candidate;
+use crate::choose::compression::Level;
 use crate::error::Result;
 use crate::metadata::byte_codecs::Storage;
 use crate::metadata::document::PROVENANCE;
+use crate::runtime::Workers;
 use crate::scan::limits::ClampStats;
 use crate::store::staging::Staged;
 
@@ -84,17 +89,18 @@ thread_local! {
     static BUFFERS: RefCell<Buffers> = RefCell::default();
 }
 
-impl PackContext<'_> {
+impl Batch<'_> {
     /// Encodes chunks, decodes them and compares; writes them if all are encoded.
     pub(super) fn encode_chunks(
         &self,
+        member: &Member<'_>,
         candidate: Candidate,
         storage: Storage,
         tolerance: Tolerance,
         scope: Scope<'_>,
     ) -> Result<Encoded> {
-        let source = self.source;
-        let mut encoder = ChunkEncoder::new(self, &candidate, &storage, tolerance, scope)?;
+        let source = member.source;
+        let mut encoder = ChunkEncoder::new(self, member, &candidate, &storage, tolerance, scope)?;
         let (pass, count) = match scope {
             Scope::All(_) => (source.pass("write"), source.chunks()),
             Scope::Estimate(sample) => ("sample".into(), sample.numbers.len() as u64),
@@ -127,7 +133,7 @@ impl PackContext<'_> {
 
 /// Encodes the chunks of an array with one candidate.
 struct ChunkEncoder<'a> {
-    context: &'a PackContext<'a>,
+    member: &'a Member<'a>,
     candidate: &'a Candidate,
     scope: Scope<'a>,
     checker: Box<dyn ElementChecker>,
@@ -139,13 +145,14 @@ struct ChunkEncoder<'a> {
 
 impl<'a> ChunkEncoder<'a> {
     fn new(
-        context: &'a PackContext<'_>,
+        batch: &Batch<'_>,
+        member: &'a Member<'_>,
         candidate: &'a Candidate,
         storage: &Storage,
         tolerance: Tolerance,
         scope: Scope<'a>,
     ) -> Result<Self> {
-        let source = context.source;
+        let source = member.source;
         let fill =
             candidate.chain.encoded_fill_value().context("the fill value was not encoded")?;
         let encoding = Encoding {
@@ -153,20 +160,20 @@ impl<'a> ChunkEncoder<'a> {
             fill_value: fill,
             codecs: &candidate.codecs,
             storage: storage.clone(),
-            shard_codecs: context.options.shard_codecs,
+            shard_codecs: batch.options.shard_codecs,
         };
         let writer =
-            Writer::new(source, &encoding, context.attributes(tolerance, candidate.only)?)?;
-        let checker = Expected::of(context.survey, tolerance).checker()?;
+            Writer::new(source, &encoding, batch.attributes(member, tolerance, candidate.only)?)?;
+        let checker = Expected::of(member.survey, tolerance).checker()?;
         let dimensions = source.array().dimensionality();
         let of_part = ByteEncoder::for_blocks(encoding.element_type, storage, dimensions)?;
         let inner = source.encoded_chunk_shape()?;
-        Ok(Self { context, candidate, scope, checker, writer, of_part, inner })
+        Ok(Self { member, candidate, scope, checker, writer, of_part, inner })
     }
 
     /// Encodes a chunk, or the part of it that is sampled.
     fn chunk(&self, number: u64) -> Result<ChunkStats> {
-        let PackContext { source, survey, .. } = self.context;
+        let Member { source, survey, .. } = *self.member;
         let (chunk, region) = match self.scope {
             Scope::All(_) | Scope::CheckOnly => {
                 let chunk = source.region(number)?;
@@ -238,7 +245,7 @@ impl<'a> ChunkEncoder<'a> {
         let RunError::Element(error) = error else { return error.into() };
         let text = error.to_string();
         let text = text.split_once(": ").map_or(text.as_str(), |(_, text)| text);
-        anyhow::anyhow!("{}: {}: {text}", self.context.input(), element(error.index))
+        anyhow::anyhow!("{}: {}: {text}", self.member.name(), element(error.index))
     }
 
     /// Writes the codes of a region, or estimates their bytes. Returns these.
@@ -275,4 +282,117 @@ fn out_of_range(plan: &Plan, elements: &[u8]) -> u64 {
         }
     }
     count as u64
+}
+
+/// Advice is worth reading from this part of the bytes on.
+const LEAST_SAVING: f64 = 0.1;
+/// How much longer or shorter another chunk may be along an axis.
+const STRETCH: u64 = 4;
+/// The approximate bytes that are read for each shape, and those that a single area may have; both are at most this part of
+/// the array, so that a dry run of a short one does less than a run.
+const AREAS: u64 = 4 << 20;
+const PART_OF_ARRAY: u64 = 8;
+const LARGEST_AREA: u64 = 16 << 20;
+
+/// A shape of the chunks with which the packed array would be smaller; in shards, of their inner chunks.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ChunkAdvice {
+    /// The shape.
+    pub chunk_shape: Vec<u64>,
+    /// The shape that the input has, and the output gets.
+    pub present_chunk_shape: Vec<u64>,
+    /// The part of the stored bytes that it would save, from 0.1 to 1; estimated from some areas of the array.
+    pub saved: f64,
+}
+
+impl Member<'_> {
+    /// The best of some other shapes, if it saves a tenth: longer along one axis, or along all, and longer along one and
+    /// shorter along another.
+    pub(super) fn chunk_advice(
+        &self,
+        encoded: &Encoded,
+        workers: &Workers,
+    ) -> Result<Option<ChunkAdvice>> {
+        let Some(present) = self.source.encoded_chunk_shape()? else { return Ok(None) };
+        let saved = |shape: Vec<u64>| -> Result<Option<ChunkAdvice>> {
+            let saved = self.saved(encoded, &present, &shape)?;
+            let advice = |saved| ChunkAdvice {
+                chunk_shape: shape.clone(),
+                present_chunk_shape: present.clone(),
+                saved,
+            };
+            Ok(saved.filter(|saved| *saved >= LEAST_SAVING).map(advice))
+        };
+        let shapes = other_shapes(&present, self.source.array().shape());
+        let found: Vec<Option<ChunkAdvice>> =
+            workers.install(|| shapes.into_par_iter().map(saved).collect::<Result<_>>())?;
+        Ok(found.into_iter().flatten().max_by(|a, b| a.saved.total_cmp(&b.saved)))
+    }
+
+    /// The part of the bytes that chunks of another shape would save in some areas; none if an area is too large, or
+    /// holds an element that cannot be encoded.
+    fn saved(&self, encoded: &Encoded, present: &[u64], other: &[u64]) -> Result<Option<f64>> {
+        let (all, size) = (self.source.array().shape(), self.source.element_type().size());
+        let longer = present.iter().zip(other).map(|(a, b)| a.max(b));
+        let area: Vec<u64> = longer.zip(all).map(|(longer, all)| *longer.min(all)).collect();
+        let bytes = area.iter().product::<u64>() * size as u64;
+        let part = self.source.bytes() / PART_OF_ARRAY;
+        if bytes == 0 || bytes > LARGEST_AREA.min(part) {
+            return Ok(None);
+        }
+        let chain = &encoded.candidate.chain;
+        let code_size = chain.encoded_type().size();
+        // A fast level compares shapes as well as a slow one.
+        let storage = Level::FAST.of(&encoded.storage);
+        let compression = ByteEncoder::for_blocks(chain.encoded_type(), &storage, area.len())?;
+        let stored = |codes: &[u8], shape: &[u64]| -> Result<u64> {
+            let chunks = Block::tiles(codes, code_size, &area, shape)?;
+            chunks.iter().map(|chunk| compression.size(&chunk.elements, &chunk.shape)).sum()
+        };
+        let grid: Vec<u64> = all.iter().zip(&area).map(|(all, area)| all / area).collect();
+        let (mut before, mut after) = (0, 0);
+        for number in spread(grid.iter().product(), AREAS.min(part).div_ceil(bytes)) {
+            let region = Region::within(number, &grid, &area)?;
+            let mut elements = self.source.or_fill(&region, self.source.read_at(&region)?);
+            self.survey.clamp_elements(&mut elements)?;
+            let Ok(codes) = encoded.candidate.encode(&elements) else { return Ok(None) };
+            before += stored(&codes, present)?;
+            after += stored(&codes, other)?;
+        }
+        Ok((before > 0).then(|| 1.0 - after as f64 / before as f64))
+    }
+}
+
+/// Other shapes of chunks for an array.
+fn other_shapes(present: &[u64], all: &[u64]) -> Vec<Vec<u64>> {
+    let axes = || 0..present.len();
+    let longer = |extent: u64, axis: usize, factor: u64| {
+        extent.saturating_mul(factor).min(all.get(axis).copied().unwrap_or(extent)).max(extent)
+    };
+    let changed = |change: &dyn Fn(usize, u64) -> u64| -> Vec<u64> {
+        present.iter().enumerate().map(|(axis, &extent)| change(axis, extent)).collect()
+    };
+    let mut shapes = vec![changed(&|axis, extent| longer(extent, axis, 2))];
+    for long in axes() {
+        shapes.push(changed(&|axis, extent| {
+            if axis == long { longer(extent, axis, STRETCH) } else { extent }
+        }));
+        for short in axes().filter(|short| *short != long) {
+            shapes.push(changed(&|axis, extent| {
+                if axis == long {
+                    longer(extent, axis, STRETCH)
+                } else if axis == short {
+                    (extent / STRETCH).max(1)
+                } else {
+                    extent
+                }
+            }));
+        }
+    }
+    let is_longer = |shape: &Vec<u64>| shape.iter().zip(present).any(|(new, old)| new > old);
+    shapes.retain(is_longer);
+    // Where a shape is cut to the array, several are one.
+    shapes.sort();
+    shapes.dedup();
+    shapes
 }

@@ -1,51 +1,50 @@
 //! Packs an array: a pass chooses codecs, and another writes, decoding every element and comparing it with the
 //! original.
 
-mod chunk_advice;
-mod context;
+mod batch;
 mod encode;
-mod estimate;
 mod report;
 mod sample;
-mod suspects;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, anyhow, bail};
+use recast_kernels::ElementType;
 use zarr_recast::FillCheck;
 
 use crate::array::source::Source;
 use crate::check::arrays::compare;
 use crate::check::comparison::{Tolerance, Violation};
+use crate::check::sums::Sums;
 use crate::choose::candidate::Candidate;
 use crate::choose::candidates::Candidates;
 use crate::choose::compression::{TrialBlocks, with_storage};
 use crate::choose::facts::Facts;
 use crate::choose::proof::refuse_constant;
 use crate::error::{Result, usage};
-use crate::jobs::runner;
+use crate::jobs::job;
 use crate::metadata::byte_codecs::{Coder, Storage};
 use crate::options::PackOptions;
 use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{Charts, Pieces};
+use crate::scan::lattice::Lattice;
 use crate::scan::missing::Markers;
 use crate::scan::survey::Survey;
 use crate::scan::surveyor::survey;
 use crate::store::destination::Destination;
 use crate::store::staging::Staged;
 
-use context::{Member, PackContext};
+use batch::{Batch, Member};
 use encode::{Encoded, Scope};
 use sample::ChunkSample;
 
-pub use chunk_advice::ChunkAdvice;
-pub use context::PackJob;
-pub(crate) use context::Request;
-pub(crate) use estimate::{Estimate, estimate};
-pub use report::{Bytes, Counts, MergedNans, Missing, PackErrors, PackReport, ScaleFrom, Suspect};
+pub(crate) use batch::Place;
+pub use batch::{PackJob, Suspect};
+pub use encode::ChunkAdvice;
+pub use report::{Bytes, MergedNans, Missing, PackCounts, PackErrors, PackReport, ScaleFrom};
 
-impl runner::Job for PackJob {
+impl job::Job for PackJob {
     type Report = PackReport;
 
     fn places(&self) -> (&Path, &Path, bool) {
@@ -62,7 +61,7 @@ impl runner::Job for PackJob {
     }
 }
 
-impl runner::DryRun for PackJob {
+impl job::DryRun for PackJob {
     fn dry_report(&self, runtime: &Runtime) -> Result<PackReport> {
         Ok(self.pack_to(None, runtime)?.0)
     }
@@ -77,23 +76,25 @@ impl PackJob {
         if self.options.from_cf {
             return usage("from_cf takes the codecs from attributes: run a FromCfJob of this job");
         }
-        let request = Request { job: self, destination };
-        pack_together(&[request], &self.scale_from, runtime)?.pop().context("no array")
+        let place = Place { job: self, destination };
+        pack_together(&[place], &self.scale_from, runtime)?.pop().context("no array")
     }
 }
 
 /// Packs arrays with the same options, so that all get the same codecs; other arrays may have their part in the choice.
 /// Each is surveyed once. All have destinations, or none has, and nothing is written.
 pub(crate) fn pack_together(
-    requests: &[Request<'_>],
+    places: &[Place<'_>],
     others: &[PathBuf],
     runtime: &Runtime,
 ) -> Result<Vec<(PackReport, Option<Staged>)>> {
     let started = Instant::now();
-    let options = &requests.first().context("no array")?.job.options;
+    let job = places.first().context("no array")?.job;
+    let options = &job.options;
     options.checked()?;
+    let provenance = job.provenance;
     let mut sources: Vec<Source> = Vec::new();
-    for Request { job, .. } in requests {
+    for Place { job, .. } in places {
         // Integers need no goal; an array that cannot be opened has no type.
         let source = Source::open_for(runtime, &job.input)
             .or_else(|error| options.check_goal().and(Err(error)))?;
@@ -107,14 +108,14 @@ pub(crate) fn pack_together(
     let options = options.for_range(all.extent_of_error());
     let members = sources.iter().zip(&surveys).enumerate();
     let members = members.map(|(number, (source, survey))| {
-        let request = requests.get(number).copied();
-        Member { source, survey, request }
+        let place = places.get(number).copied();
+        Member { source, survey, place }
     });
-    let together: Vec<Member<'_>> = members.collect();
-    let context = PackContext::of_first(&together, &options, &all, &workers)?;
-    let all = context.with_first_candidate(started)?;
-    let all = context.packed().zip(all);
-    all.map(|(one, (encoded, seconds))| one.done(encoded, seconds)).collect()
+    let members = members.collect();
+    let batch = Batch { members, options: &options, survey: &all, workers: &workers, provenance };
+    let encoded = batch.with_first_candidate(started)?;
+    let packed = batch.packed().zip(encoded);
+    packed.map(|(packed, (encoded, seconds))| batch.done(packed, encoded, seconds)).collect()
 }
 
 /// An error about elements that were right when they were encoded: other codecs would not mend it.
@@ -183,10 +184,11 @@ fn survey_all(
     Ok((surveys, all))
 }
 
-impl PackContext<'_> {
+impl Batch<'_> {
     /// Packs all arrays with the first candidate that loses no element of any. Returns each with the seconds that it took.
     fn with_first_candidate(&self, started: Instant) -> Result<Vec<(Encoded, f64)>> {
-        let facts = Facts::new(self.input(), self.options, self.all, Some(self.workers))?;
+        let name = self.members.first().map(Member::name).unwrap_or_default();
+        let facts = Facts::new(name, self.options, self.survey, Some(self.workers))?;
         let mut candidates = Candidates::new(&facts);
         let mut blocks = None;
         while let Some(candidate) = candidates.next() {
@@ -209,13 +211,13 @@ impl PackContext<'_> {
         blocks: &mut Option<TrialBlocks>,
         started: Instant,
     ) -> Result<Vec<(Encoded, f64)>> {
-        for member in self.packed() {
+        for (member, _) in self.packed() {
             let is_left = refuse_constant(facts, &candidate, member.survey);
-            is_left.with_context(|| member.input())?;
+            is_left.with_context(|| member.name())?;
         }
         let tolerance = facts.tolerance();
-        for other in self.check_only() {
-            other.check_elements(&candidate, tolerance)?;
+        for other in self.members.iter().filter(|member| member.place.is_none()) {
+            self.check_elements(other, &candidate, tolerance)?;
         }
         // Read once, for the first candidate that needs them.
         let blocks = match blocks {
@@ -224,12 +226,13 @@ impl PackContext<'_> {
         };
         let (candidate, storage) = with_storage(facts, candidate, blocks)?;
         let shared = started.elapsed().as_secs_f64() / self.packed().count() as f64;
-        let encoded = self.packed().map(|member| {
+        let encoded = self.packed().map(|(member, place)| {
             let begun = Instant::now();
             let candidate = candidate.with_fill_value(member.survey.fill_value)?;
-            let encoded = match member.request.destination {
-                Some(place) => member.write(candidate, storage.clone(), tolerance, place)?,
-                None => member.estimate(candidate, storage.clone(), tolerance)?,
+            let storage = storage.clone();
+            let encoded = match place.destination {
+                Some(place) => self.write(member, candidate, storage, tolerance, place)?,
+                None => self.estimate(member, candidate, storage, tolerance)?,
             };
             Ok((encoded, shared + begun.elapsed().as_secs_f64()))
         });
@@ -238,13 +241,18 @@ impl PackContext<'_> {
 
     /// Encodes an array that is not written, decodes it and compares: the codecs fit all arrays only if every element of
     /// each is right.
-    fn check_elements(&self, candidate: &Candidate, tolerance: Tolerance) -> Result<()> {
-        let candidate = candidate.with_fill_value(self.survey.fill_value)?;
+    fn check_elements(
+        &self,
+        member: &Member<'_>,
+        candidate: &Candidate,
+        tolerance: Tolerance,
+    ) -> Result<()> {
+        let candidate = candidate.with_fill_value(member.survey.fill_value)?;
         let storage = Storage::plain(Coder::None);
         if self.is_dry_run() {
-            self.estimate(candidate, storage, tolerance)?;
+            self.estimate(member, candidate, storage, tolerance)?;
         } else {
-            self.encode_chunks(candidate, storage, tolerance, Scope::CheckOnly)?;
+            self.encode_chunks(member, candidate, storage, tolerance, Scope::CheckOnly)?;
         }
         Ok(())
     }
@@ -252,6 +260,7 @@ impl PackContext<'_> {
     /// Writes the array, and compares each decoded chunk with the original.
     fn write(
         &self,
+        member: &Member<'_>,
         candidate: Candidate,
         storage: Storage,
         tolerance: Tolerance,
@@ -259,10 +268,10 @@ impl PackContext<'_> {
     ) -> Result<Encoded> {
         let staged = destination.stage()?;
         let encoded =
-            self.encode_chunks(candidate, storage, tolerance, Scope::All(staged.path()))?;
+            self.encode_chunks(member, candidate, storage, tolerance, Scope::All(staged.path()))?;
         let result = Source::written(staged.path(), FillCheck::Create)?;
         if self.options.verify {
-            let compared = compare(self.source, &result, self.survey, tolerance, self.workers);
+            let compared = compare(member.source, &result, member.survey, tolerance, self.workers);
             compared.map_err(otherwise_on_disk)?;
         }
         Ok(Encoded { staged: Some(staged), ..encoded })
@@ -271,42 +280,88 @@ impl PackContext<'_> {
     /// Encodes some chunks, and writes nothing.
     fn estimate(
         &self,
+        member: &Member<'_>,
         candidate: Candidate,
         storage: Storage,
         tolerance: Tolerance,
     ) -> Result<Encoded> {
-        let sample = ChunkSample::new(self.source)?;
-        self.encode_chunks(candidate, storage, tolerance, Scope::Estimate(&sample))
+        let sample = ChunkSample::new(member.source)?;
+        self.encode_chunks(member, candidate, storage, tolerance, Scope::Estimate(&sample))
     }
 
     /// The report, once the codecs are found.
-    fn done(&self, mut encoded: Encoded, seconds: f64) -> Result<(PackReport, Option<Staged>)> {
+    fn done(
+        &self,
+        (member, place): (&Member<'_>, Place<'_>),
+        mut encoded: Encoded,
+        seconds: f64,
+    ) -> Result<(PackReport, Option<Staged>)> {
         let begun = Instant::now();
         let staged = encoded.staged.take();
-        let has_charts = self.request.job.charts && !self.is_dry_run();
-        let charts = if has_charts { Some(self.charts(&encoded)?) } else { None };
-        let suspects = self.suspects()?;
-        let chunk_advice = if self.is_dry_run() { self.chunk_advice(&encoded)? } else { None };
+        let is_dry_run = self.is_dry_run();
+        let has_charts = place.job.charts && !is_dry_run;
+        let charts = has_charts.then(|| self.charts(member, &encoded)).transpose()?;
+        let suspects = member.suspects(self.workers)?;
+        let advice = is_dry_run.then(|| member.chunk_advice(&encoded, self.workers));
+        let chunk_advice = advice.transpose()?.flatten();
         let seconds = seconds + begun.elapsed().as_secs_f64();
-        let report = PackReport::new(self, encoded, charts, suspects, seconds);
+        let report = PackReport::new(self, (member, place), encoded, charts, suspects, seconds);
         Ok((PackReport { chunk_advice, ..report }, staged))
     }
 
     /// Goes through the array once more for the plots of the report.
-    fn charts(&self, encoded: &Encoded) -> Result<Charts> {
-        let survey = self.survey;
+    fn charts(&self, member: &Member<'_>, encoded: &Encoded) -> Result<Charts> {
+        let Member { source, survey, .. } = *member;
         let chain = &encoded.candidate.chain;
         let (range, markers) = (survey.range(), &survey.reserved_values);
         let max_error = encoded.stats.comparison.sums.max;
-        let charts = Charts::new(self.source, survey.element_type, range, markers, max_error);
+        let charts = Charts::new(source, survey.element_type, range, markers, max_error);
         let charts = charts.with_codes(chain, range);
-        charts.gather(self.workers, self.source.chunks(), |number| {
-            let region = self.source.region(number)?;
-            let Some(mut before) = self.source.read(&region)? else { return Ok(None) };
+        charts.gather(self.workers, source.chunks(), |number| {
+            let region = source.region(number)?;
+            let Some(mut before) = source.read(&region)? else { return Ok(None) };
             survey.clamp_elements(&mut before)?;
             let codes = encoded.candidate.encode(&before)?;
             let after = chain.decode(&codes)?;
             Ok(Some((region, Pieces { before, after, codes: Some(codes) })))
         })
     }
+}
+
+/// What a dry run finds.
+#[derive(Clone, Debug)]
+pub(crate) struct Estimate {
+    /// The type of the stored elements.
+    pub(crate) data_type: ElementType,
+    /// The bytes of all stored chunks.
+    pub(crate) stored_bytes: u64,
+    /// The errors of the elements that it tried.
+    pub(crate) sums: Sums,
+    /// The grid on which values must be to keep the bound, if other values would be off by more.
+    pub(crate) grid: Option<Lattice>,
+}
+
+/// A dry run for an array with its survey, without a report.
+///
+/// # Errors
+/// As a dry run.
+pub(crate) fn estimate(
+    source: &Source,
+    survey: &Survey,
+    options: &PackOptions,
+    workers: &Workers,
+) -> Result<Estimate> {
+    let options = options.for_type(survey.element_type)?.for_range(survey.extent_of_error());
+    let job = PackJob::new(source.path(), "", options);
+    let place = Place { job: &job, destination: None };
+    let members = vec![Member { source, survey, place: Some(place) }];
+    let batch = Batch { members, options: &job.options, survey, workers, provenance: true };
+    let mut encoded = batch.with_first_candidate(Instant::now())?;
+    let (encoded, _) = encoded.pop().context("no array")?;
+    Ok(Estimate {
+        data_type: encoded.candidate.chain.encoded_type(),
+        stored_bytes: encoded.stats.stored_bytes,
+        sums: encoded.stats.comparison.sums,
+        grid: encoded.candidate.only,
+    })
 }

@@ -4,9 +4,8 @@ use recast_kernels::{ElementType, OutOfRange, Scalar};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::chunk_advice::ChunkAdvice;
-use super::context::PackContext;
-use super::encode::Encoded;
+use super::batch::{Batch, Member, Place, Suspect};
+use super::encode::{ChunkAdvice, Encoded};
 use crate::check::coarse::CoarseBound;
 use crate::check::comparison::Errors;
 use crate::check::recorded::RecordedBound;
@@ -17,6 +16,7 @@ use crate::metadata::shard_codecs::{Readers, readers};
 use crate::options::{AllClose, PackOptions};
 use crate::round::rounder::{Rounded, Rounder};
 use crate::scan::charts::Charts;
+use crate::scan::counts::Counts;
 use crate::scan::lattice::Lattice;
 use crate::scan::limits::ClampStats;
 use crate::scan::missing::Markers;
@@ -96,11 +96,11 @@ pub struct PackReport {
     /// The arrays whose ranges were combined, if there are several.
     pub scale_from: Option<ScaleFrom>,
     /// Counts of elements.
-    pub counts: Counts,
+    pub counts: PackCounts,
     /// Sizes.
     pub bytes: Bytes,
     /// The bytes of all elements divided by those of the stored chunks; `None` if all values are equal or there are none,
-    /// because that says nothing about candidate.
+    /// because such a ratio says nothing about the codecs.
     pub ratio: Option<f64>,
     /// The errors of decoded elements.
     pub error: PackErrors,
@@ -212,29 +212,14 @@ impl std::fmt::Display for MergedNans {
     }
 }
 
-/// A value that looks like a missing one.
-#[derive(Clone, Debug, Serialize)]
-pub struct Suspect {
-    /// The value.
-    #[serde(serialize_with = "json::written")]
-    pub value: Scalar,
-    /// The number of elements with it.
-    pub count: u64,
-}
-
 /// Counts of elements.
 #[derive(Clone, Debug, Serialize)]
-pub struct Counts {
+pub struct PackCounts {
     /// All.
     pub elements: u64,
-    /// NaN.
-    pub nan: u64,
-    /// Missing markers, besides NaN.
-    pub missing: u64,
-    /// The fill value, if it is not NaN.
-    pub fill: u64,
-    /// Infinite.
-    pub infinite: u64,
+    /// Special ones.
+    #[serde(flatten)]
+    pub special: Counts,
     /// Stored by an entry of a `scalar_map`.
     pub mapped: u64,
     /// Clamped to a requested range.
@@ -315,19 +300,22 @@ impl Clamping {
     }
 }
 
-/// The number of infinities that the option gives codes, as if they were markers.
-fn infinities_with_codes(context: &PackContext<'_>) -> u64 {
-    let (survey, named) = (context.survey, Markers::of(context.source));
-    let is_one = |value: &&Scalar| {
-        context.options.infinity && !value.is_finite() && !named.contains(**value)
-    };
-    survey.markers.values().iter().filter(is_one).map(|&value| survey.count(value)).sum()
+/// The special elements. Infinities that the option gives codes are markers for the codecs; here they count as infinite.
+fn special(member: &Member<'_>, options: &PackOptions) -> Counts {
+    let (survey, named) = (member.survey, Markers::of(member.source));
+    let is_one =
+        |value: &&Scalar| options.infinity && !value.is_finite() && !named.contains(**value);
+    let with_codes = survey.markers.values().iter().filter(is_one);
+    let with_codes = with_codes.map(|&value| survey.count(value)).sum::<u64>();
+    let counts = survey.counts();
+    let (missing, infinite) = (counts.missing - with_codes, counts.infinite + with_codes);
+    Counts { missing, infinite, ..counts }
 }
 
 /// What to do instead, if attributes of CF pack the integers.
-fn hint(context: &PackContext<'_>) -> Option<&'static str> {
-    let attributes = context.source.array().attributes();
-    is_packed(context.survey.element_type, attributes).then_some(CF_HINT)
+fn hint(member: &Member<'_>) -> Option<&'static str> {
+    let attributes = member.source.array().attributes();
+    is_packed(member.survey.element_type, attributes).then_some(CF_HINT)
 }
 
 /// The bound that is asked for, if there is one for all elements.
@@ -340,19 +328,19 @@ fn bound(options: &PackOptions, grid: Option<Lattice>) -> Option<String> {
 
 impl PackReport {
     pub(super) fn new(
-        context: &PackContext<'_>,
+        batch: &Batch<'_>,
+        (member, place): (&Member<'_>, Place<'_>),
         encoded: Encoded,
         charts: Option<Charts>,
         suspects: Vec<Suspect>,
         seconds: f64,
     ) -> Self {
         let Encoded { candidate, storage, codecs, stats, sampled, .. } = encoded;
-        let (survey, options) = (context.survey, context.options);
-        let elements = context.source.elements() as u64;
+        let (survey, options) = (member.survey, batch.options);
+        let elements = member.source.elements() as u64;
         let source_bytes = elements.saturating_mul(survey.element_type.size() as u64);
         let packed_bytes = elements.saturating_mul(candidate.chain.encoded_type().size() as u64);
         let extent = survey.range().map(extent);
-        let infinities = infinities_with_codes(context);
         let clamping = Clamping::of(survey, &candidate, stats.clamped);
         let (clamped, wrapped) = match options.out_of_range {
             OutOfRange::Wrap => (clamping.count, stats.out_of_range),
@@ -367,18 +355,18 @@ impl PackReport {
         let mapped_missing = mapped_missing.map(|one| one.count).sum::<u64>();
         let fill_is_marker = survey.markers.contains(survey.fill_value);
         let fill_is_mapped = !fill_is_marker && candidate.is_mapped(survey.fill_value);
-        let fill = survey.count(survey.fill_value);
-        let mapped_fill = if fill_is_mapped { fill } else { 0 };
+        let special = special(member, options);
+        let mapped_fill = if fill_is_mapped { special.fill } else { 0 };
         let range = survey.range_of_values();
         let varies = range.is_some_and(|(least, greatest)| !least.equals(greatest));
-        let scale_from = (context.together.len() > 1).then(|| {
-            let arrays = context.members().map(|member| member.input()).collect();
-            ScaleFrom { arrays, range: context.all.range_of_values() }
+        let scale_from = (batch.members.len() > 1).then(|| {
+            let arrays = batch.members.iter().map(Member::name).collect();
+            ScaleFrom { arrays, range: batch.survey.range_of_values() }
         });
         Self {
-            input: as_shown(&context.request.job.input),
-            output: as_shown(&context.request.job.output),
-            shape: context.source.array().shape().to_vec(),
+            input: as_shown(&place.job.input),
+            output: as_shown(&place.job.output),
+            shape: member.source.array().shape().to_vec(),
             source_data_type: survey.element_type,
             data_type: candidate.chain.encoded_type(),
             offset: candidate.placement.offset,
@@ -397,19 +385,16 @@ impl PackReport {
             range,
             kept_range: survey.range(),
             decoded_range: decoded_range(survey, &candidate, options.out_of_range),
-            storable_range: candidate.storable(context.all, storage.keeps_room()),
+            storable_range: candidate.storable(batch.survey, storage.keeps_room()),
             bound: bound(options, candidate.only),
             grid: candidate.only,
             coarse: CoarseBound::of(options, survey),
-            hint: hint(context),
+            hint: hint(member),
             scale_from,
-            counts: Counts {
+            counts: PackCounts {
                 elements,
-                nan: survey.nan,
-                missing: survey.missing() - infinities,
-                fill,
-                infinite: survey.infinite + infinities,
-                mapped: candidate.nan.map_or(0, |_| survey.nan) + mapped_missing + mapped_fill,
+                special,
+                mapped: candidate.nan.map_or(0, |_| special.nan) + mapped_missing + mapped_fill,
                 clamped,
                 wrapped,
                 collisions: stats.comparison.collisions(),
@@ -419,7 +404,7 @@ impl PackReport {
             bytes: Bytes {
                 source: source_bytes,
                 packed: packed_bytes,
-                source_stored: context.source.location().chunk_bytes(),
+                source_stored: member.source.location().chunk_bytes(),
                 stored: stats.stored_bytes,
             },
             ratio: varies.then(|| source_bytes as f64 / stats.stored_bytes.max(1) as f64),
@@ -436,13 +421,13 @@ impl PackReport {
                 && candidate.codecs.is_empty()
                 && !options.is_plain(),
             rounded: candidate.rounder.as_ref().and_then(Rounder::rounded),
-            dry_run: context.is_dry_run(),
+            dry_run: batch.is_dry_run(),
             sampled_chunks: sampled,
             chunk_advice: None,
             verified: options.verify,
             seconds,
             bytes_per_second: (source_bytes as f64 / seconds.max(1e-9)) as u64,
-            chunks: context.source.chunks(),
+            chunks: member.source.chunks(),
             options: options.clone(),
             charts,
         }

@@ -1,6 +1,6 @@
 //! The parts of an array that stand for all of it: for the sizes of a dry run, and for comparing compressors.
 
-use super::context::PackContext;
+use super::batch::{Batch, Member};
 use crate::array::region::{Block, Region, spread};
 use crate::array::source::Source;
 use crate::choose::compression::TrialBlocks;
@@ -28,29 +28,30 @@ const FINALISTS: usize = 3;
 /// A chunk longer than all of them counts by this many blocks of it.
 const BLOCKS: u64 = 2;
 
-impl PackContext<'_> {
+impl Batch<'_> {
     /// Some chunks of all arrays that get the same codecs; none if the compressor is named, and not chosen with them.
     pub(super) fn trial_blocks(&self) -> Result<TrialBlocks> {
         let mut blocks = Vec::new();
         match self.options.compressor {
             Compressor::Auto | Compressor::Smallest => {
-                for member in self.members() {
-                    blocks.extend(member.own_blocks(self.together.len() as u64)?);
+                for member in &self.members {
+                    blocks.extend(self.blocks_of(member)?);
                 }
             }
             Compressor::None | Compressor::Zstd(_) | Compressor::Gzip(_) | Compressor::Blosc(_) => {
             }
         }
         // Arrays that share a scale share all codes.
-        let may_recode = self.together.len() == 1;
-        let is_short = self.members().all(|member| member.source.bytes() < SHORT);
+        let may_recode = self.members.len() == 1;
+        let is_short = self.members.iter().all(|member| member.source.bytes() < SHORT);
         Ok(TrialBlocks { blocks, may_recode, finalists: if is_short { FINALISTS } else { 1 } })
     }
 
     /// Some chunks, or inner chunks of shards, as they are encoded; of long ones some blocks. Of several arrays, each
     /// gives its part.
-    fn own_blocks(&self, arrays: u64) -> Result<Vec<Block>> {
-        let (source, size) = (self.source, self.source.element_type().size());
+    fn blocks_of(&self, member: &Member<'_>) -> Result<Vec<Block>> {
+        let (source, arrays) = (member.source, self.members.len() as u64);
+        let size = source.element_type().size();
         let Some(mut block) = source.encoded_chunk_shape()? else { return Ok(Vec::new()) };
         let bytes = |shape: &[u64]| shape.iter().product::<u64>() * size as u64;
         let all = source.bytes();
@@ -76,7 +77,7 @@ impl PackContext<'_> {
         for number in numbers {
             let region = source.region(number)?;
             let Some(mut elements) = source.read(&region)? else { continue };
-            self.survey.clamp_elements(&mut elements)?;
+            member.survey.clamp_elements(&mut elements)?;
             let inside = region.shape.iter().zip(&block);
             let shape: Vec<u64> = inside.map(|(all, one)| *all.min(one)).collect();
             blocks.extend(region.parts(&elements, size, &shape, of_each)?);

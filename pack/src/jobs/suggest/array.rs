@@ -8,7 +8,7 @@ use recast_kernels::{Scalar, in_default_environment};
 use serde_json::{Map, Value};
 
 use super::ladder::Tried;
-use super::report::{Mark, Rung, SuggestReport, Suggestion};
+use super::{Mark, Rung, SuggestReport, Suggestion};
 use crate::array::source::Source;
 use crate::error::{Error, Result, usage};
 use crate::jobs::cf::attributes::is_packed;

@@ -11,10 +11,10 @@ use serde_json::Value;
 use super::array::{
     SuggestJob, argument, check, folder_outside_groups, packed_beside, suggest_for,
 };
-use super::report::{SuggestReport, Suggestion};
+use super::{SuggestReport, Suggestion};
 use crate::array::source::{Source, fill_check};
 use crate::error::{Error, Result, is_of_array};
-use crate::jobs::group::properties::{described, properties};
+use crate::jobs::rules::{described, properties};
 use crate::jobs::tree::{ArrayOutcome, Outcome, each_array};
 use crate::metadata::coordinates::coordinates;
 use crate::metadata::tree;

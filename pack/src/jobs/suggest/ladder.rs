@@ -3,7 +3,7 @@
 use anyhow::Context;
 use recast_kernels::ElementType;
 
-use super::report::{Mark, Rung};
+use super::{Mark, Rung};
 use crate::error::{Result, is_of_array};
 use crate::jobs::pack::{Estimate, estimate};
 use crate::options::PackOptions;

@@ -1,7 +1,8 @@
-//! Describes the codecs between the values of an array and its stored bytes.
+//! Describes arrays and their codecs, and lists the arrays of groups.
 
 use std::path::Path;
 
+use anyhow::{Context, bail};
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar, in_default_environment};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -11,15 +12,18 @@ use zarrs::array::ArrayMetadata;
 use crate::array::source::Source;
 use crate::check::recorded::RecordedBound;
 use crate::choose::room::storable;
-use crate::error::Error;
+use crate::error::{Error, NotFound, Result};
+use crate::jobs::tree::{ArrayOutcome, Outcome, arrays_of};
 use crate::json;
 use crate::metadata::bound_codecs::ValueStep;
 use crate::metadata::byte_codecs::DELTA;
 use crate::metadata::codecs::configured;
 use crate::metadata::document::{GRID, PROVENANCE};
+use crate::metadata::tree::{Node, nodes};
 use crate::round::seen::SeenRounding;
 use crate::scan::lattice::Lattice;
 use crate::scan::number::is_less;
+use crate::store::location::{Kind, Location};
 use crate::text::{as_shown, count};
 
 /// The attribute with the unit of the values, as CF and its readers call it.
@@ -244,4 +248,64 @@ fn precision(chain: &Chain, source: &Source) -> Option<Scalar> {
     let decoded = chain.decoded_type();
     let decoded = if decoded.is_float() { decoded } else { ElementType::Float64 };
     Scalar::from(precision).cast(decoded, Rounding::NearestEven, OutOfRange::Error).ok()
+}
+
+/// A group and its contents.
+#[derive(Clone, Debug, Serialize)]
+pub struct GroupInfo {
+    /// Its path.
+    pub group: String,
+    /// Its attributes.
+    pub attributes: Map<String, Value>,
+    /// Whether it has consolidated metadata.
+    pub consolidated: bool,
+    /// The paths of the groups below it.
+    pub groups: Vec<String>,
+    /// All arrays below it; those that have no numbers or cannot be read here, with the reason.
+    pub arrays: Vec<ArrayOutcome<ArrayInfo>>,
+}
+
+impl GroupInfo {
+    /// Reads the metadata of a group and of all that is in it.
+    ///
+    /// # Errors
+    /// No group; metadata that are not JSON objects. An array that cannot be read is listed with the reason.
+    pub fn read(path: impl AsRef<Path>) -> std::result::Result<Self, Error> {
+        in_default_environment(path.as_ref(), |path| {
+            Ok(Self::of(path).with_context(|| path.display().to_string())?)
+        })
+    }
+
+    fn of(path: &Path) -> Result<Self> {
+        let location = Location::new(path)?;
+        if location.kind()? != Kind::Group {
+            let text = "no group here: neither a zarr.json that says so nor .zgroup";
+            bail!(NotFound(text.to_owned()));
+        }
+        let nodes = nodes(&location)?;
+        let (root, below) = nodes.split_first().context("no group here")?;
+        let attributes = root.document.get("attributes").and_then(Value::as_object);
+        let groups = below.iter().filter(|node| node.kind == Kind::Group);
+        Ok(Self {
+            group: as_shown(path),
+            attributes: attributes.cloned().unwrap_or_default(),
+            consolidated: root.is_consolidated,
+            groups: groups.map(|node| node.path.to_string()).collect(),
+            arrays: arrays_of(below).map(listed).collect(),
+        })
+    }
+}
+
+fn listed(node: &Node) -> ArrayOutcome<ArrayInfo> {
+    let info = || match node.type_without_numbers() {
+        Some(name) => Outcome::Kept { reason: format!("{name} has no numbers to show") },
+        None => match Source::of_node(node, FillCheck::ReportOnly) {
+            Ok(source) => {
+                let stored = node.location.chunk_bytes();
+                Outcome::Done { report: Box::new(ArrayInfo { stored, ..ArrayInfo::of(&source) }) }
+            }
+            Err(error) => Outcome::Failed { reason: format!("{error:#}") },
+        },
+    };
+    ArrayOutcome { array: node.path.to_string(), outcome: info() }
 }

@@ -1,0 +1,323 @@
+//! Packs a group: every array that a rule picks is packed, those with one scale together; everything else is copied.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use anyhow::{Context, bail};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use super::rules::{GroupJob, Rules, Treatment, described, properties};
+use crate::error::{Interrupted, Result, is_disk_full, is_of_array, unless_room};
+use crate::jobs::cf::{FromCfJob, FromCfReport};
+use crate::jobs::job::{DryRun, Job, run_inside};
+use crate::jobs::pack::{PackJob, PackReport, Place, pack_together};
+use crate::jobs::tree::{ArrayOutcome, GroupReport, Outcome, Output, arrays_of, each_array};
+use crate::metadata::coordinates::{companions, coordinates};
+use crate::metadata::document::values;
+use crate::metadata::tree::{self, Node};
+use crate::options::{PackOptions, ShardCodecs};
+use crate::runtime::Runtime;
+use crate::store::destination::Destination;
+use crate::store::location::{Kind, below};
+use crate::store::staging::Staged;
+use crate::store::transfer::Transfer;
+use crate::text::number_of_arrays;
+
+impl Job for GroupJob {
+    type Report = GroupReport<ArrayReport>;
+
+    fn places(&self) -> (&Path, &Path, bool) {
+        self.pack.places()
+    }
+
+    fn write(
+        &self,
+        destination: &Destination,
+        runtime: &Runtime,
+    ) -> Result<(Self::Report, Staged)> {
+        let (report, staged) = self.pack_to(Some(destination), runtime)?;
+        Ok((report, staged.context("nothing was written")?))
+    }
+}
+
+impl DryRun for GroupJob {
+    fn dry_report(&self, runtime: &Runtime) -> Result<Self::Report> {
+        Ok(self.pack_to(None, runtime)?.0)
+    }
+}
+
+impl GroupJob {
+    /// Packs the group; without a destination nothing is written.
+    fn pack_to(
+        &self,
+        destination: Option<&Destination>,
+        runtime: &Runtime,
+    ) -> Result<(GroupReport<ArrayReport>, Option<Staged>)> {
+        let PackJob { input, output, options, .. } = &self.pack;
+        options.checked()?;
+        let rules = Rules::new(self)?;
+        let shown = input.display();
+        let nodes = tree::nodes_at(input)?;
+        let mut warnings = rules.check_names(&nodes).with_context(|| shown.to_string())?;
+        let described = described(&nodes);
+        let coordinates = coordinates(&described);
+        let mut treatments = BTreeMap::new();
+        for node in arrays_of(&nodes) {
+            let own = rules.options_of(&node.path)?;
+            let properties = properties(node, &coordinates, own.from_cf, self.repack);
+            let treatment = rules.treatment(&node.path, &properties, own);
+            let treatment = treatment.with_context(|| shown.to_string())?;
+            treatments.insert(&*node.path, treatment);
+        }
+        let packed = treatments.iter().filter(|(_, one)| one.packs_values());
+        let packed: Vec<&str> = packed.map(|(path, _)| *path).collect();
+        let companions = companions(&described);
+        let companions = packed.iter().filter_map(|path| Some((path, companions.get(*path)?)));
+        warnings.extend(companions.map(|(path, reason)| {
+            format!("{path} is packed like data, though it is {reason}; --exclude {path} keeps it as it is")
+        }));
+        let named = rules.of_one_scale(&packed).with_context(|| shown.to_string())?;
+        let staged = destination.map(Destination::stage).transpose()?;
+        let directory = staged.as_ref().map(Staged::path);
+        let mut sets = Sets::new(self, directory);
+        for node in &nodes {
+            if let Some(Treatment::Pack(options)) = treatments.get(&*node.path) {
+                sets.add(node, options);
+            }
+        }
+        sets.give_one_scale(named);
+        for mut levels in pyramids(&nodes) {
+            levels.retain(|level| treatments.get(level).is_some_and(Treatment::chooses_scale));
+            sets.give_one_scale(levels);
+        }
+        let outcomes = each_array(&nodes, directory, runtime, |node| {
+            let treatment = treatments.remove(&*node.path);
+            Ok(match treatment.context("an array without a treatment")? {
+                Treatment::Pack(_) => sets.pack(&node.path, runtime)?,
+                Treatment::Copy(reason) => {
+                    let caveat = node.caveat().map(|caveat| format!("; {caveat}"));
+                    let reason = format!("{reason}{}", caveat.unwrap_or_default());
+                    Outcome::Kept { reason }
+                }
+            })
+        })?;
+        if !outcomes.iter().any(|one| one.report().is_some()) {
+            let has_failed = outcomes.iter().any(|one| one.failed().is_some());
+            let is = if has_failed { "could be" } else { "is to be" };
+            let reasons: Vec<_> = outcomes.iter().filter_map(ArrayOutcome::with_reason).collect();
+            let reasons =
+                if reasons.is_empty() { "there are none".to_owned() } else { reasons.join(", ") };
+            let arrays = number_of_arrays(outcomes.len() as u64);
+            bail!("{shown}: a group in which none of {arrays} {is} packed: {reasons}");
+        }
+        if let Some((destination, directory)) = destination.zip(directory) {
+            let output = Output { destination, directory, transfer: Transfer::Copy };
+            warnings.extend(output.complete(&nodes, &outcomes, runtime)?);
+        }
+        let report = GroupReport {
+            dry_run: destination.is_none(),
+            warnings,
+            ..GroupReport::new(input, Some(output), outcomes)
+        };
+        Ok((report, staged))
+    }
+}
+
+/// The report of an array of a group.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+#[expect(clippy::large_enum_variant, reason = "Outcome has it in a box")]
+pub enum ArrayReport {
+    /// Its values were packed.
+    Packed(PackReport),
+    /// CF's attributes were turned into codecs.
+    FromCf(FromCfReport),
+}
+
+/// The arrays of a group that are to be packed.
+pub(super) struct Sets<'a> {
+    group: &'a GroupJob,
+    /// Where the group is written, unless this is a dry run.
+    directory: Option<&'a Path>,
+    /// For each array that shares its scale, all with that scale.
+    of_one_scale: BTreeMap<&'a str, Rc<[&'a str]>>,
+    jobs: BTreeMap<&'a str, PackJob>,
+    /// What came of arrays that were packed together with another one.
+    done: BTreeMap<&'a str, Outcome<ArrayReport>>,
+}
+
+impl<'a> Sets<'a> {
+    pub(super) fn new(group: &'a GroupJob, directory: Option<&'a Path>) -> Self {
+        Self {
+            group,
+            directory,
+            of_one_scale: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            done: BTreeMap::new(),
+        }
+    }
+
+    /// Adds an array.
+    pub(super) fn add(&mut self, node: &'a Node, options: &PackOptions) {
+        let (group, array) = (self.group, &*node.path);
+        let mut options = options.clone();
+        if !node.has_shards() {
+            options.shard_codecs = ShardCodecs::Auto;
+        }
+        let PackJob { input, output, .. } = &group.pack;
+        let (input, output) = (below(input, array), output.join(array));
+        // Those of one scale are packed together.
+        let scale_from = Vec::new();
+        let job = PackJob { input, output, options, scale_from, ..group.pack.clone() };
+        self.jobs.insert(array, job);
+    }
+
+    /// Gives one scale to those of some arrays that have none with others.
+    pub(super) fn give_one_scale(&mut self, mut arrays: Vec<&'a str>) {
+        arrays.retain(|array| !self.of_one_scale.contains_key(array));
+        let all: Rc<[&str]> = arrays.into();
+        self.of_one_scale.extend(all.iter().map(|&array| (array, Rc::clone(&all))));
+    }
+
+    /// All arrays that have one scale with an array, which is among them; none if it has its own.
+    fn with_one_scale(&self, array: &str) -> &[&'a str] {
+        self.of_one_scale.get(array).map_or(&[], |all| &**all)
+    }
+
+    /// Packs an array, and all others that get its codecs.
+    ///
+    /// # Errors
+    /// If the group job does not keep going, also what the array fails with.
+    pub(super) fn pack(&mut self, array: &str, runtime: &Runtime) -> Result<Outcome<ArrayReport>> {
+        if let Some(done) = self.done.remove(array) {
+            return Ok(done);
+        }
+        let set = self.set_of(array)?;
+        let outcomes: Vec<Outcome<ArrayReport>> = match self.pack_set(&set, runtime) {
+            Ok(reports) => {
+                let done = |report| Outcome::Done { report: Box::new(report) };
+                reports.into_iter().map(done).collect()
+            }
+            Err(failure) if failure.is::<Interrupted>() => return Err(failure),
+            Err(failure) if self.group.keep_going && is_of_array(&failure) => {
+                let failed = || Outcome::Failed { reason: format!("{failure:#}") };
+                set.iter().map(|_| failed()).collect()
+            }
+            Err(failure) if is_disk_full(&failure) => {
+                return Err(unless_room(failure, &self.group.pack.output.join(array)));
+            }
+            // An error that is not about the arrays would come back with the next one.
+            Err(failure) => {
+                let hint = format!(
+                    "--exclude {array:?} leaves it as it is, and --keep-going every array that fails"
+                );
+                let others = match set.len() {
+                    1 => String::new(),
+                    more => format!(" (with {} more of one scale)", more - 1),
+                };
+                let shown = self.group.pack.input.display();
+                return Err(failure.context(format!("{shown}: {array}{others}: {hint}")));
+            }
+        };
+        self.done.extend(set.into_iter().zip(outcomes));
+        self.done.remove(array).context("an array was not packed")
+    }
+
+    /// An array, and those of one scale with it that have the same options.
+    fn set_of(&self, array: &str) -> Result<Vec<&'a str>> {
+        let (&path, job) = self.jobs.get_key_value(array).context("no array to be packed")?;
+        let is_same = |other: &&&str| {
+            self.jobs.get(**other).is_some_and(|other| other.options == job.options)
+        };
+        let set: Vec<&str> = self.with_one_scale(path).iter().filter(is_same).copied().collect();
+        Ok(if set.is_empty() { vec![path] } else { set })
+    }
+
+    fn pack_set(&self, set: &[&str], runtime: &Runtime) -> Result<Vec<ArrayReport>> {
+        let job = |array: &str| self.jobs.get(array).with_context(|| array.to_owned());
+        let place = |array: &str| self.directory.map(|directory| directory.join(array));
+        if let [array] = set
+            && job(array)?.options.from_cf
+        {
+            let job = FromCfJob { pack: job(array)?.clone() };
+            let report = match place(array) {
+                Some(place) => run_inside(&job, &place, runtime)?,
+                None => job.dry_report(runtime)?,
+            };
+            return Ok(vec![ArrayReport::FromCf(report)]);
+        }
+        // Those of one scale with other options have their part in the range.
+        let all = set.first().map_or(&[][..], |array| self.with_one_scale(array));
+        let others = all.iter().filter(|other| !set.contains(other));
+        let others: Vec<PathBuf> =
+            others.map(|other| below(&self.group.pack.input, other)).collect();
+        let destination = |array: &&str| place(array).map(|place| Destination::free(&place));
+        let destinations = set.iter().map(|array| destination(array).transpose());
+        let destinations: Vec<Option<Destination>> = destinations.collect::<Result<_>>()?;
+        let places = set.iter().zip(&destinations).map(|(array, destination)| {
+            Ok(Place { job: job(array)?, destination: destination.as_ref() })
+        });
+        let places = places.collect::<Result<Vec<_>>>()?;
+        let packed = pack_together(&places, &others, runtime)?;
+        let mut reports = Vec::new();
+        for (place, (report, staged)) in places.iter().zip(packed) {
+            if let Some((destination, staged)) = place.destination.zip(staged) {
+                destination.commit(staged)?;
+            }
+            reports.push(ArrayReport::Packed(report));
+        }
+        Ok(reports)
+    }
+}
+
+/// The arrays of each pyramid, finest first, if there are several of one type.
+///
+/// Levels are arrays, as in [OME-Zarr], or groups with an array of each variable, as in [GeoZarr] and ndpyramid.
+///
+/// [OME-Zarr]: https://ngff.openmicroscopy.org/0.5/#multiscale-md
+/// [GeoZarr]: https://github.com/zarr-conventions/multiscales
+pub(super) fn pyramids(nodes: &[Node]) -> Vec<Vec<&str>> {
+    let arrays: BTreeMap<&str, &Node> = arrays_of(nodes).map(|node| (&*node.path, node)).collect();
+    let mut pyramids = Vec::new();
+    for group in nodes.iter().filter(|node| node.kind == Kind::Group) {
+        for levels in levels_of_images(&group.document) {
+            // By what they are called in their level, and by type, as only arrays of one type can have the same codecs.
+            let mut images: BTreeMap<(&str, String), Vec<&str>> = BTreeMap::new();
+            for level in levels {
+                let level = format!("{}/{level}", group.path);
+                let level = level.trim_matches('/');
+                let below = arrays.range(level..).take_while(|(path, _)| path.starts_with(level));
+                for (_, array) in below {
+                    let Some(rest) = array.path.strip_prefix(level) else { continue };
+                    if rest.is_empty() || rest.starts_with('/') {
+                        let data_type = array.document.get("data_type").map(Value::to_string);
+                        let of_image = images.entry((rest, data_type.unwrap_or_default()));
+                        of_image.or_default().push(&array.path);
+                    }
+                }
+            }
+            pyramids.extend(images.into_values().filter(|arrays| arrays.len() > 1));
+        }
+    }
+    pyramids
+}
+
+/// The paths of the levels of each image of a group, below it.
+fn levels_of_images(document: &Map<String, Value>) -> Vec<Vec<String>> {
+    let Some(attributes) = document.get("attributes") else { return Vec::new() };
+    // OME-Zarr 0.5 has a member of its own for it.
+    let images = attributes.pointer("/ome/multiscales").or_else(|| attributes.get("multiscales"));
+    values(images).iter().map(levels).collect()
+}
+
+fn levels(image: &Value) -> Vec<String> {
+    let listed = |list: &str, name: &str| -> Option<Vec<String>> {
+        let levels = image.get(list)?.as_array()?.iter();
+        Some(levels.filter_map(|level| Some(level.get(name)?.as_str()?.to_owned())).collect())
+    };
+    let of_tiles = || Some(image.get("tile_matrix_limits")?.as_object()?.keys().cloned().collect());
+    let levels = listed("datasets", "path").or_else(|| listed("layout", "asset")).or_else(of_tiles);
+    levels.unwrap_or_default()
+}

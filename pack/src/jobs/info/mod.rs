@@ -1,7 +1,0 @@
-//! Describes arrays and their codecs, and lists the arrays of groups.
-
-mod array;
-mod group;
-
-pub use array::{ArrayInfo, CodecInfo};
-pub use group::GroupInfo;
