@@ -134,19 +134,15 @@ impl Pack {
         Ok(Self { options, bounds: named.into_iter().map(rule).collect(), ..self })
     }
 
-    /// The job that packs an array.
-    pub(crate) fn job(&self) -> PackJob {
-        PackJob {
+    /// The job that packs the array or group, with the rules of `--config`.
+    pub(crate) fn job(&self, rules: Vec<ArrayRule>) -> GroupJob {
+        let pack = PackJob {
             scale_from: self.scale_from.clone(),
             overwrite: self.common.overwrite,
             provenance: !self.no_provenance,
             charts: self.report.is_some(),
             ..PackJob::new(&self.input, &self.output, self.options.clone())
-        }
-    }
-
-    /// The job that packs a group, with the rules of `--config`.
-    pub(crate) fn group_job(&self, rules: Vec<ArrayRule>) -> GroupJob {
+        };
         GroupJob {
             include: self.group.include.clone(),
             exclude: self.group.exclude.clone(),
@@ -155,7 +151,7 @@ impl Pack {
             keep_going: self.group.keep_going,
             rules,
             bounds: self.bounds.clone(),
-            ..GroupJob::from(self.job())
+            ..GroupJob::from(pack)
         }
     }
 }
@@ -207,14 +203,6 @@ pub(crate) struct Group {
     /// all arrays, unless their table says otherwise.
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) config: Option<PathBuf>,
-}
-
-impl Group {
-    /// Whether any of these options is given.
-    pub(crate) fn is_used(&self) -> bool {
-        let has_names = !self.include.is_empty() || !self.exclude.is_empty();
-        has_names || self.all || self.keep_going || self.config.is_some()
-    }
 }
 
 /// Shows which error bound to choose: what bounds from coarse to fine would cost and lose.

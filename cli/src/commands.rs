@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Error, Result, bail};
 use recast_pack::text::as_shown;
 use recast_pack::{
-    ArrayInfo, ArrayRule, CatFormat, CompareJob, DryRun, FromCfJob, GroupInfo, Job, Outcome,
-    StagedFile, SuggestJob, ToCfJob, UnpackGroupJob, UnpackJob, array_in, is_group,
+    ArrayRule, CatFormat, CompareJob, DryRun, Job, Outcome, PathReport, StagedFile, SuggestJob,
+    UnpackJob, array_in,
 };
-use serde::Serialize;
 
 use crate::args::{Cat, Compare, Info, Migrate, Pack, Suggest, Unpack, Verify};
 use crate::failure::UsageError;
@@ -18,30 +17,9 @@ use crate::render::page::PagePlace;
 use crate::render::report::{Report, finish, print};
 use crate::standard_output::standard_output;
 
+/// Packs an array or a group. The page of `--report` appears together with the output.
 pub(crate) fn pack(arguments: &Pack) -> Result<()> {
-    if is_group(&arguments.input) {
-        return pack_with(arguments, &arguments.group_job(rules(arguments)?));
-    }
-    if arguments.group.is_used() {
-        let text = "is not a group, and --include, --exclude, --all, --keep-going and --config are for groups";
-        return Err(UsageError(format!("{} {text}", arguments.input.display())).into());
-    }
-    if let Some(bound) = arguments.bounds.first() {
-        let (input, name) = (arguments.input.display(), &bound.name);
-        let text = format!("{input} is not a group, and a bound for {name} is for groups");
-        return Err(UsageError(text).into());
-    }
-    if arguments.options.from_cf {
-        return pack_with(arguments, &FromCfJob { pack: arguments.job() });
-    }
-    pack_with(arguments, &arguments.job())
-}
-
-/// Runs a job of `recast pack`. The page of `--report` appears together with the output.
-fn pack_with<J: DryRun>(arguments: &Pack, job: &J) -> Result<()>
-where
-    J::Report: Report + Serialize,
-{
+    let job = arguments.job(rules(arguments)?);
     let runtime = arguments.common.runtime(arguments.show)?;
     let places = [("INPUT", &arguments.input), ("OUTPUT", &arguments.output)];
     refuse_inside("--report", arguments.report.as_deref(), &places)?;
@@ -89,14 +67,6 @@ pub(crate) fn suggest(arguments: &Suggest) -> Result<()> {
     let place = PagePlace::of(page.as_deref(), *overwrite)?;
     let title = format!("Bounds for {}", as_shown(input));
     let job = SuggestJob { options, config: write.clone(), ..SuggestJob::new(input) };
-    if !is_group(input) {
-        if write.is_some() {
-            let text =
-                "is not a group, and --write is for groups; copy a command from the last lines";
-            return Err(UsageError(format!("{} {text}", input.display())).into());
-        }
-        return finish(place, &title, &job.run(&runtime)?, *show);
-    }
     if write.as_deref().zip(page.as_deref()).is_some_and(|(write, page)| is_same(write, page)) {
         let text = "--write and --report name one file; name two";
         return Err(UsageError(text.to_owned()).into());
@@ -106,8 +76,8 @@ pub(crate) fn suggest(arguments: &Suggest) -> Result<()> {
         Ok::<_, Error>((path, StagedFile::new(path, *overwrite).with_context(|| named(path))?))
     });
     let staged = staged.transpose()?;
-    let report = job.run_group(&runtime)?;
-    if let Some((path, mut file)) = staged {
+    let report = job.run_path(&runtime)?;
+    if let (Some((path, mut file)), PathReport::Group(report)) = (staged, &report) {
         file.write(&report.to_toml()?).with_context(|| named(path))?;
         file.commit().with_context(|| named(path))?;
     }
@@ -131,15 +101,7 @@ pub(crate) fn unpack(arguments: &Unpack) -> Result<()> {
     let Unpack { input, output, to_cf, show, common, compression } = arguments;
     let runtime = common.runtime(*show)?;
     let (overwrite, compressor) = (common.overwrite, compression.compressor);
-    let job = UnpackJob { overwrite, compressor, ..UnpackJob::new(input, output) };
-    if is_group(input) {
-        let job = UnpackGroupJob { unpack: job, to_cf: *to_cf };
-        return print(&job.run(&runtime)?, *show);
-    }
-    if *to_cf {
-        let job = ToCfJob { overwrite, ..ToCfJob::new(input, output) };
-        return print(&job.run(&runtime)?, *show);
-    }
+    let job = UnpackJob { overwrite, compressor, to_cf: *to_cf, ..UnpackJob::new(input, output) };
     print(&job.run(&runtime)?, *show)
 }
 
@@ -167,31 +129,24 @@ fn compare_as(arguments: &Compare, judged: impl Fn(CompareJob) -> CompareJob) ->
     let runtime = resources.runtime(*show)?;
     let job = judged(CompareJob { charts, metrics: *metrics, ..CompareJob::new(a, b) });
     let title = format!("{} compared with {}", as_shown(b), as_shown(a));
-    // Comparing a group with an array is an error that names both.
-    if is_group(a) || is_group(b) {
-        return finish(place, &title, &job.run_group(&runtime)?, *show);
-    }
-    finish(place, &title, &job.run(&runtime)?, *show)
+    finish(place, &title, &job.run_path(&runtime)?, *show)
 }
 
 pub(crate) fn info(arguments: &Info) -> Result<()> {
     let Info { array, json, verbose } = arguments;
-    let shows_attributes = *json || *verbose;
-    if is_group(array) {
-        let mut info = GroupInfo::read(array)?;
-        if !shows_attributes {
-            info.attributes.clear();
-            for one in &mut info.arrays {
-                if let Outcome::Done { report } = &mut one.outcome {
-                    report.attributes.clear();
+    let mut info = recast_pack::info(array)?;
+    if !*json && !*verbose {
+        match &mut info {
+            PathReport::Array(info) => info.attributes.clear(),
+            PathReport::Group(info) => {
+                info.attributes.clear();
+                for one in &mut info.arrays {
+                    if let Outcome::Done { report } = &mut one.outcome {
+                        report.attributes.clear();
+                    }
                 }
             }
         }
-        return print(&info, arguments.show());
-    }
-    let mut info = ArrayInfo::read(array)?;
-    if !shows_attributes {
-        info.attributes.clear();
     }
     print(&info, arguments.show())
 }

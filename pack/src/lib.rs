@@ -31,7 +31,7 @@
 //! ```
 //!
 //! # Where things are
-//! Jobs and their reports are at the root of the crate. Inside, each folder uses only those before it:
+//! Jobs and their reports are at the root of the crate, the parts of reports in [`report`]. Inside, each folder uses only those before it:
 //! `options` (how to pack), `store` (places: keys, bytes, staged output), `metadata` (codecs, types, groups),
 //! `array` (chunks of elements), `scan` (range and statistics of an array), `round` (rounds elements that stay of their
 //! type), `check` (checks decoded elements), `choose` (candidates for codecs), `suggest` (what values say about bounds),
@@ -54,57 +54,63 @@ mod store;
 mod suggest;
 pub mod text;
 
-pub use check::coarse::CoarseBound;
-pub use check::comparison::{Errors, Found};
-pub use check::difference::Differences;
-pub use check::dssim::Similarity;
-pub use check::metrics::{GradientError, Metrics};
-pub use check::recorded::RecordedBound;
 pub use choose::choice::{Choice, choose, choose_checked};
 pub use error::{Error, ErrorKind};
 pub use jobs::cat::{CatFormat, cat};
-pub use jobs::cf::{
-    CfCodecs, CodeDifferences, FromCfJob, FromCfReport, ToCfJob, ToCfReport, codecs_from_cf,
-};
-pub use jobs::compare::{CompareCounts, CompareJob, CompareReport, GroupComparison, GroupTotal};
+pub use jobs::cf::{CfCodecs, FromCfJob, FromCfReport, ToCfReport, codecs_from_cf};
+pub use jobs::compare::{CompareJob, CompareReport, GroupComparison};
 pub use jobs::group::ArrayReport;
-pub use jobs::info::{ArrayInfo, CodecInfo, GroupInfo};
+pub use jobs::info::{ArrayInfo, GroupInfo, info};
 pub use jobs::job::{DryRun, Job, Pending};
-pub use jobs::migrate::{ArrayMigration, MigrateJob, MigrateReport};
-pub use jobs::pack::{
-    Bytes, ChunkAdvice, MergedNans, Missing, PackCounts, PackErrors, PackJob, PackReport,
-    ScaleFrom, Suspect,
-};
+pub use jobs::migrate::{ArrayMigration, MigrateJob};
+pub use jobs::pack::{PackJob, PackReport};
 pub use jobs::rules::{ArrayRule, GroupJob};
-pub use jobs::suggest::{
-    Mark, Rung, SuggestFromBlocks, SuggestGroupReport, SuggestJob, SuggestReport, Suggestion,
-};
-pub use jobs::tree::{ArrayOutcome, GroupReport, Outcome};
-pub use jobs::unpack::{UnpackGroupJob, UnpackJob, UnpackReport, UnpackedArray};
-pub use metadata::coordinates::{Described, companions, coordinates};
-pub use metadata::shard_codecs::{Readers, Reading};
+pub use jobs::suggest::{SuggestFromBlocks, SuggestGroupReport, SuggestJob, SuggestReport};
+pub use jobs::tree::{ArrayOutcome, GroupReport, Outcome, PathReport};
+pub use jobs::unpack::{UnpackJob, UnpackReport, UnpackedArray};
+pub use metadata::coordinates::{Described, coordinates};
 #[cfg(feature = "clap")]
 pub use options::arguments::data_types;
 pub use options::{
     AllClose, Compressor, NanTo, OwnOptions, PackOptions, Reader, ShardCodecs, ValueRange, scalar,
 };
-pub use round::rounder::{Rounded, Rounder};
-pub use round::seen::SeenRounding;
+pub use round::rounder::Rounder;
 pub use runtime::{Pass, Progress, Runtime};
-pub use scan::charts::{CellMap, Charts, Grid, Histogram, Labels};
-pub use scan::counts::Counts;
-pub use scan::lattice::Lattice;
 pub use scan::survey::Survey;
 pub use scan::surveyor::Surveyor;
-pub use store::links::{LinkedFolder, OutsideLink, OutsideLinks};
-pub use store::location::{array_in, is_group};
+pub use store::location::array_in;
 pub use store::mount::{Mount, Visibility};
 pub use store::staged_file::StagedFile;
-pub use suggest::information::Information;
-pub use suggest::known::Known;
-pub use suggest::sample::Sampled;
+
 /// The traits of storages that [`Mount`] takes, and some storages.
 pub use zarrs::storage;
+
+/// What reports consist of: counts, errors, the parts of plots, and what is known of values and readers.
+pub mod report {
+    pub use crate::check::coarse::CoarseBound;
+    pub use crate::check::comparison::{Errors, Found};
+    pub use crate::check::difference::Differences;
+    pub use crate::check::dssim::Similarity;
+    pub use crate::check::metrics::{GradientError, Metrics};
+    pub use crate::check::recorded::RecordedBound;
+    pub use crate::jobs::cf::CodeDifferences;
+    pub use crate::jobs::compare::{CompareCounts, GroupTotal};
+    pub use crate::jobs::info::CodecInfo;
+    pub use crate::jobs::pack::{
+        Bytes, ChunkAdvice, MergedNans, Missing, PackCounts, PackErrors, ScaleFrom, Suspect,
+    };
+    pub use crate::jobs::suggest::{Mark, Rung, Suggestion};
+    pub use crate::metadata::shard_codecs::{Readers, Reading};
+    pub use crate::round::rounder::Rounded;
+    pub use crate::round::seen::SeenRounding;
+    pub use crate::scan::charts::{CellMap, Charts, Grid, Histogram, Labels};
+    pub use crate::scan::counts::Counts;
+    pub use crate::scan::lattice::Lattice;
+    pub use crate::store::links::{LinkedFolder, OutsideLink, OutsideLinks};
+    pub use crate::suggest::information::Information;
+    pub use crate::suggest::known::Known;
+    pub use crate::suggest::sample::Sampled;
+}
 
 /// The README's example, compiled as a test.
 #[cfg(doctest)]

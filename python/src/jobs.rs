@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use recast_pack::text::{as_shown, shown};
+use recast_pack::text::shown;
 use recast_pack::{
-    AllClose, ArrayRule, CompareJob, DryRun, Error, FromCfJob, GroupJob, PackJob, Runtime, is_group,
+    AllClose, ArrayRule, CompareJob, DryRun, Error, GroupJob, Job, PackJob, PathReport, Runtime,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -71,13 +71,6 @@ pub(crate) fn run_job(
     let request: Request = serde_json::from_value(request)
         .map_err(|error| in_pythons_words(py, &error.to_string()))?;
     let mounts = mounts.get();
-    if let Request::Pack(pack) = &request
-        && !pack.rules.is_empty()
-        && !is_group(&pack.source)
-    {
-        let text = "is not a group, and a dictionary of options is for the arrays of a group";
-        return Err(PyValueError::new_err(format!("{} {text}", as_shown(&pack.source))));
-    }
     let seen = Arc::new(Seen::default());
     let shown = Arc::clone(&seen);
     let mut bar = progress.map(|progress| Bar::new(progress, seen));
@@ -127,12 +120,12 @@ fn run(request: &Request, interrupt: Arc<AtomicBool>, progress: Arc<Seen>) -> Re
             let runtime = Runtime { threads: *threads, ..runtime };
             let (recorded, metrics) = (*recorded, *metrics);
             let job = CompareJob { tolerance, recorded, metrics, ..CompareJob::new(a, b) };
-            if is_group(a) || is_group(b) {
-                let report = job.run_group(&runtime)?;
-                return Ok(answer(&report, report.failure().as_deref()));
-            }
-            let report = job.run(&runtime)?;
-            Ok(answer(&report, report.failure().as_deref()))
+            let report = job.run_path(&runtime)?;
+            let failure = match &report {
+                PathReport::Array(report) => report.failure(),
+                PathReport::Group(report) => report.failure(),
+            };
+            Ok(answer(&report, failure.as_deref()))
         }
     }
 }
@@ -150,26 +143,13 @@ impl Pack {
         let Self { source, target, options: Options(options), rules, overwrite, .. } = self;
         let job = PackJob::new(source, target, options.clone());
         let job = PackJob { overwrite: *overwrite, ..job };
-        if is_group(source) {
-            let rule = |(name, Options(options)): (&String, &Options)| ArrayRule {
-                name: name.clone(),
-                is_path: true,
-                options: Some(options.clone().into()),
-            };
-            let rules = rules.iter().map(rule).collect();
-            let repack = self.repack;
-            return self.report(&GroupJob { rules, repack, ..GroupJob::from(job) }, runtime);
-        }
-        if options.from_cf {
-            return self.report(&FromCfJob { pack: job }, runtime);
-        }
-        self.report(&job, runtime)
-    }
-
-    fn report<J: DryRun>(&self, job: &J, runtime: &Runtime) -> Result<Value, Error>
-    where
-        J::Report: Serialize + Shown,
-    {
+        let rule = |(name, Options(options)): (&String, &Options)| ArrayRule {
+            name: name.clone(),
+            is_path: true,
+            options: Some(options.clone().into()),
+        };
+        let rules = rules.iter().map(rule).collect();
+        let job = GroupJob { rules, repack: self.repack, ..GroupJob::from(job) };
         let report = if self.dry_run { job.preview(runtime)? } else { job.run(runtime)? };
         Ok(answer(&report, None))
     }

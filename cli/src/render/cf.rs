@@ -1,8 +1,9 @@
 //! Reports of arrays packed by the CF conventions, as text.
 
 use recast_kernels::ElementType;
+use recast_pack::report::Charts;
 use recast_pack::text::{bytes, count};
-use recast_pack::{Charts, FromCfReport, ToCfReport};
+use recast_pack::{FromCfReport, ToCfReport};
 
 use super::links::outside_links;
 use super::readers;

@@ -1,7 +1,8 @@
 //! How far two arrays differ, for people.
 
+use recast_pack::report::{Charts, GradientError, Metrics, Similarity};
 use recast_pack::text::{count, measured, nan_pattern, number_of_arrays};
-use recast_pack::{Charts, CompareReport, GradientError, GroupComparison, Metrics, Similarity};
+use recast_pack::{CompareReport, GroupComparison};
 
 use super::counts::elements;
 use super::errors;

@@ -1,6 +1,6 @@
 //! The errors of values, as rows of a table.
 
-use recast_pack::Errors;
+use recast_pack::report::Errors;
 use recast_pack::text::measured;
 
 use super::table::Table;

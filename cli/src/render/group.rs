@@ -1,5 +1,6 @@
 //! Reports of groups, as text.
 
+use recast_pack::report::Charts;
 use recast_pack::text::{count, measured, number_of_arrays, visible};
 use recast_pack::{ArrayOutcome, ArrayReport, GroupReport, Outcome, PackReport};
 
@@ -96,7 +97,7 @@ impl Report for GroupReport<ArrayReport> {
     }
 
     fn arrays(&self) -> Vec<(&str, &dyn Report)> {
-        reports(&self.arrays).map(|(array, report)| (array, of_array(report))).collect()
+        reports(&self.arrays).map(|(array, report)| (array, report as &dyn Report)).collect()
     }
 
     fn failure(&self) -> Option<String> {
@@ -104,10 +105,25 @@ impl Report for GroupReport<ArrayReport> {
     }
 }
 
-fn of_array(report: &ArrayReport) -> &dyn Report {
+/// The report of an array that was packed by its values, or by CF's attributes.
+fn own(report: &ArrayReport) -> &dyn Report {
     match report {
         ArrayReport::Packed(report) => report,
         ArrayReport::FromCf(report) => report,
+    }
+}
+
+impl Report for ArrayReport {
+    fn rows(&self, table: &mut Table) {
+        own(self).rows(table);
+    }
+
+    fn to_copy(&self) -> Option<String> {
+        own(self).to_copy()
+    }
+
+    fn charts(&self) -> Option<&Charts> {
+        own(self).charts()
     }
 }
 

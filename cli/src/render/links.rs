@@ -1,7 +1,7 @@
 //! Links out of an input, as text.
 
+use recast_pack::report::{LinkedFolder, OutsideLink, OutsideLinks};
 use recast_pack::text::count;
-use recast_pack::{LinkedFolder, OutsideLink, OutsideLinks};
 
 use super::table::Table;
 

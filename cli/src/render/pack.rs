@@ -1,8 +1,9 @@
 //! The report of packing an array, for people.
 
 use recast_kernels::{OutOfRange, Scalar};
+use recast_pack::report::{Charts, Counts, Suspect};
 use recast_pack::text::{bytes, count, measured, number_of_arrays, scalar_text, times_smaller};
-use recast_pack::{Charts, Compressor, Counts, PackOptions, PackReport, Reader, Suspect};
+use recast_pack::{Compressor, PackOptions, PackReport, Reader};
 
 use super::counts::{self, elements};
 use super::errors;

@@ -6,8 +6,8 @@ use anyhow::{Context, Result};
 use base64::prelude::{BASE64_STANDARD, Engine as _};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
+use recast_pack::report::{CellMap, Charts, Grid, Histogram, Labels};
 use recast_pack::text::{bytes, count, measured, visible};
-use recast_pack::{CellMap, Charts, Grid, Histogram, Labels};
 
 /// A plot, and what it shows.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Which readers can open an array with value codecs; see docs/compatibility.md.
 
-use recast_pack::{Readers, Reading};
+use recast_pack::report::{Readers, Reading};
 
 /// Of plain numbers.
 pub(super) const ANY: &str = "every reader of Zarr v3: no value codecs";

@@ -3,7 +3,8 @@
 use std::io::Write as _;
 
 use anyhow::{Context, Result, bail};
-use recast_pack::Charts;
+use recast_pack::PathReport;
+use recast_pack::report::Charts;
 use recast_pack::text::{escaped, without_secrets};
 use serde::Serialize;
 use serde_json::Value;
@@ -53,6 +54,40 @@ pub(crate) trait Report {
     /// What failed, if there is a report all the same.
     fn failure(&self) -> Option<String> {
         None
+    }
+}
+
+/// The report of the array or the group.
+fn either<A: Report, G: Report>(report: &PathReport<A, G>) -> &dyn Report {
+    match report {
+        PathReport::Array(report) => &**report,
+        PathReport::Group(report) => report,
+    }
+}
+
+impl<A: Report, G: Report> Report for PathReport<A, G> {
+    fn rows(&self, table: &mut Table) {
+        either(self).rows(table);
+    }
+
+    fn to_copy(&self) -> Option<String> {
+        either(self).to_copy()
+    }
+
+    fn charts(&self) -> Option<&Charts> {
+        either(self).charts()
+    }
+
+    fn arrays(&self) -> Vec<(&str, &dyn Report)> {
+        either(self).arrays()
+    }
+
+    fn sections(&self) -> Result<Vec<Section>> {
+        either(self).sections()
+    }
+
+    fn failure(&self) -> Option<String> {
+        either(self).failure()
     }
 }
 

@@ -1,10 +1,9 @@
 //! Suggestions of a bound, for people.
 
 use anyhow::{Context, Result};
+use recast_pack::report::{Counts, Information, Rung, Sampled, Suggestion};
 use recast_pack::text::{bytes, count, measured, times_smaller, visible};
-use recast_pack::{
-    Counts, Information, Rung, Sampled, SuggestGroupReport, SuggestReport, Suggestion,
-};
+use recast_pack::{SuggestGroupReport, SuggestReport};
 
 use super::counts::elements;
 use super::group::{Words, arrays, reports};

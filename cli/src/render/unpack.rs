@@ -19,6 +19,15 @@ impl Report for UnpackReport {
     }
 }
 
+impl Report for UnpackedArray {
+    fn rows(&self, table: &mut Table) {
+        match self {
+            Self::Values(report) => report.rows(table),
+            Self::ToCf(report) => report.rows(table),
+        }
+    }
+}
+
 impl Report for GroupReport<UnpackedArray> {
     fn rows(&self, table: &mut Table) {
         table.row("unpacked", self.output.as_ref().unwrap_or(&self.input));

@@ -7,9 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arbitrary::{Result, Unstructured};
 use recast_pack::{
-    AllClose, ArrayInfo, ArrayReport, CatFormat, CompareJob, FromCfJob, GroupInfo,
-    GroupJob, Job, MigrateJob, PackJob, PackOptions, Pass, Progress, Runtime, SuggestJob, ToCfJob,
-    UnpackGroupJob, UnpackJob, array_in, cat, is_group,
+    AllClose, ArrayReport, CatFormat, CompareJob, FromCfJob, GroupJob, Job, MigrateJob, PackJob,
+    PackOptions, Pass, PathReport, Progress, Runtime, SuggestJob, UnpackJob, array_in, cat, info,
 };
 
 use super::world::{World, snapshot};
@@ -23,8 +22,7 @@ const MEMORY: u64 = 32 << 20;
 const BOUND: f64 = 0.01;
 
 pub(super) fn run_all(u: &mut Unstructured, world: &World, input: &Path) -> Result<()> {
-    let is_group = is_group(input);
-    looks(input, is_group);
+    looks(input);
     let has_old = u.arbitrary()?;
     let place = |name: &str| Place::new(world, name, has_old);
     let overwrite = has_old;
@@ -33,36 +31,31 @@ pub(super) fn run_all(u: &mut Unstructured, world: &World, input: &Path) -> Resu
     let output = place("pack");
     let bound = options.max_abs_error;
     let pack = PackJob { overwrite, ..PackJob::new(input, &output.path, options) };
-    if is_group {
-        let job = GroupJob { keep_going: u.arbitrary()?, all: u.arbitrary()?, ..pack.into() };
-        output.check(job.run(&runtime()), |report| {
-            for one in report.arrays {
-                if let Some(ArrayReport::Packed(_)) = one.report() {
-                    let [a, b] =
-                        [input, &output.path].map(|root| array_in(root, &one.array).unwrap());
-                    within(&a, &b, bound);
-                }
+    let job = GroupJob { keep_going: u.arbitrary()?, all: u.arbitrary()?, ..pack.clone().into() };
+    output.check(job.run(&runtime()), |report| {
+        for one in report.group().map(|report| report.arrays).unwrap_or_default() {
+            if let Some(ArrayReport::Packed(_)) = one.report() {
+                let [a, b] = [input, &output.path].map(|root| array_in(root, &one.array).unwrap());
+                within(&a, &b, bound);
             }
-        });
-    } else {
-        output.check(pack.run(&runtime()), |_| within(input, &output.path, bound));
-        let output = place("from-cf");
-        let mut job = FromCfJob::new(input, &output.path);
-        job.pack.overwrite = overwrite;
-        output.check(job.run(&runtime()), |_| ());
-    }
+        }
+    });
+    let output = place("pack array");
+    let pack = PackJob { output: output.path.clone(), ..pack };
+    output.check(pack.run(&runtime()), |_| within(input, &output.path, bound));
+    let output = place("from-cf");
+    let mut job = FromCfJob::new(input, &output.path);
+    job.pack.overwrite = overwrite;
+    output.check(job.run(&runtime()), |_| ());
 
     for to_cf in [false, true] {
         let output = place("unpack");
-        let unpack = UnpackJob { overwrite, ..UnpackJob::new(input, &output.path) };
-        if is_group {
-            output.check(UnpackGroupJob { unpack, to_cf }.run(&runtime()), |_| ());
-        } else if to_cf {
-            let job = ToCfJob { overwrite, ..ToCfJob::new(input, &output.path) };
-            output.check(job.run(&runtime()), |_| ());
-        } else {
-            output.check(unpack.run(&runtime()), |_| within(input, &output.path, Some(0.0)));
-        }
+        let job = UnpackJob { overwrite, to_cf, ..UnpackJob::new(input, &output.path) };
+        output.check(job.run(&runtime()), |report| {
+            if !to_cf && report.array().is_some() {
+                within(input, &output.path, Some(0.0));
+            }
+        });
     }
 
     let output = place("migrate");
@@ -91,29 +84,22 @@ fn options(u: &mut Unstructured) -> Result<PackOptions> {
 }
 
 /// The jobs that only read.
-fn looks(input: &Path, is_group: bool) {
+fn looks(input: &Path) {
     let tolerance = Some(AllClose { atol: 0.0, rtol: 0.0 });
     let same = CompareJob { tolerance, ..CompareJob::new(input, input) };
-    let plain = CompareJob::new(input, input);
-    let suggest = SuggestJob::new(input);
-    if is_group {
-        said(GroupInfo::read(input));
-        if let Some(report) = said(same.run_group(&runtime())) {
+    said(info(input));
+    match said(same.run_path(&runtime())) {
+        Some(PathReport::Array(report)) => assert_eq!(report.failure(), None),
+        Some(PathReport::Group(report)) => {
             assert_eq!(report.total.over, Some(0), "{}", report.a);
         }
-        said(plain.run_group(&runtime()));
-        if let Some(report) = said(suggest.run_group(&runtime())) {
-            said(report.to_toml());
-        }
-    } else {
-        said(ArrayInfo::read(input));
-        if let Some(report) = said(same.run(&runtime())) {
-            assert_eq!(report.failure(), None);
-        }
-        said(plain.run(&runtime()));
-        said(suggest.run(&runtime()));
-        said(cat(input, CatFormat::Npy, &runtime(), &mut io::sink()));
+        None => {}
     }
+    said(CompareJob::new(input, input).run_path(&runtime()));
+    if let Some(PathReport::Group(report)) = said(SuggestJob::new(input).run_path(&runtime())) {
+        said(report.to_toml());
+    }
+    said(cat(input, CatFormat::Npy, &runtime(), &mut io::sink()));
 }
 
 /// What came of a job; an error must have a text.
@@ -153,11 +139,7 @@ impl Place {
         let mut seen = snapshot(&self.folder);
         match outcome.map_err(|error| format!("{:#}", anyhow::Error::from(error))) {
             Ok(report) => {
-                let opened = if is_group(&self.path) {
-                    GroupInfo::read(&self.path).map(drop)
-                } else {
-                    ArrayInfo::read(&self.path).map(drop)
-                };
+                let opened = info(&self.path);
                 opened.unwrap_or_else(|error| panic!("{:#}", anyhow::Error::from(error)));
                 whole(report);
                 seen.retain(|path, _| !path.starts_with(&self.path));

@@ -11,25 +11,34 @@ use serde_json::{Map, Value};
 use super::rules::{GroupJob, Rules, Treatment, described, properties};
 use crate::error::{Interrupted, Result, is_disk_full, is_of_array, unless_room};
 use crate::jobs::cf::{FromCfJob, FromCfReport};
-use crate::jobs::job::{DryRun, Job, run_inside};
+use crate::jobs::job::{DryRun, Job, write_inside};
 use crate::jobs::pack::{PackJob, PackReport, Place, pack_together};
-use crate::jobs::tree::{ArrayOutcome, GroupReport, Outcome, Output, arrays_of, each_array};
+use crate::jobs::tree::{
+    ArrayOutcome, GroupReport, Outcome, Output, PathReport, arrays_of, each_array,
+};
 use crate::metadata::coordinates::{companions, coordinates};
 use crate::metadata::document::values;
 use crate::metadata::tree::{self, Node};
 use crate::options::{PackOptions, ShardCodecs};
 use crate::runtime::Runtime;
 use crate::store::destination::Destination;
-use crate::store::location::{Kind, below};
+use crate::store::links::OutsideLinks;
+use crate::store::location::{Kind, below, is_group};
 use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
 use crate::text::number_of_arrays;
 
 impl Job for GroupJob {
-    type Report = GroupReport<ArrayReport>;
+    type Report = PathReport<ArrayReport>;
 
     fn places(&self) -> (&Path, &Path, bool) {
         self.pack.places()
+    }
+
+    fn reads(&self) -> Vec<&Path> {
+        // Names in a group are no paths.
+        let is_of_paths = !self.pack.scale_from.is_empty() && !is_group(&self.pack.input);
+        if is_of_paths { self.pack.reads() } else { vec![&self.pack.input] }
     }
 
     fn write(
@@ -37,20 +46,29 @@ impl Job for GroupJob {
         destination: &Destination,
         runtime: &Runtime,
     ) -> Result<(Self::Report, Staged)> {
-        let (report, staged) = self.pack_to(Some(destination), runtime)?;
-        Ok((report, staged.context("nothing was written")?))
+        if is_group(&self.pack.input) {
+            let (report, staged) = self.pack_group(Some(destination), runtime)?;
+            return Ok((PathReport::Group(report), staged.context("nothing was written")?));
+        }
+        self.refuse_rules()?;
+        let (report, staged) = ArrayJob(&self.pack).write(destination, runtime)?;
+        Ok((PathReport::Array(Box::new(report)), staged))
     }
 }
 
 impl DryRun for GroupJob {
     fn dry_report(&self, runtime: &Runtime) -> Result<Self::Report> {
-        Ok(self.pack_to(None, runtime)?.0)
+        if is_group(&self.pack.input) {
+            return Ok(PathReport::Group(self.pack_group(None, runtime)?.0));
+        }
+        self.refuse_rules()?;
+        Ok(PathReport::Array(Box::new(ArrayJob(&self.pack).dry_report(runtime)?)))
     }
 }
 
 impl GroupJob {
     /// Packs the group; without a destination nothing is written.
-    fn pack_to(
+    fn pack_group(
         &self,
         destination: Option<&Destination>,
         runtime: &Runtime,
@@ -134,6 +152,40 @@ pub enum ArrayReport {
     Packed(PackReport),
     /// CF's attributes were turned into codecs.
     FromCf(FromCfReport),
+}
+
+impl AsMut<OutsideLinks> for ArrayReport {
+    fn as_mut(&mut self) -> &mut OutsideLinks {
+        match self {
+            Self::Packed(report) => report.as_mut(),
+            Self::FromCf(report) => report.as_mut(),
+        }
+    }
+}
+
+/// Packs an array, by its values or by CF's attributes.
+struct ArrayJob<'a>(&'a PackJob);
+
+impl ArrayJob<'_> {
+    fn write(&self, destination: &Destination, runtime: &Runtime) -> Result<(ArrayReport, Staged)> {
+        if self.0.options.from_cf {
+            let (report, staged) = self.of_cf().write(destination, runtime)?;
+            return Ok((ArrayReport::FromCf(report), staged));
+        }
+        let (report, staged) = self.0.write(destination, runtime)?;
+        Ok((ArrayReport::Packed(report), staged))
+    }
+
+    fn dry_report(&self, runtime: &Runtime) -> Result<ArrayReport> {
+        if self.0.options.from_cf {
+            return Ok(ArrayReport::FromCf(self.of_cf().dry_report(runtime)?));
+        }
+        Ok(ArrayReport::Packed(self.0.dry_report(runtime)?))
+    }
+
+    fn of_cf(&self) -> FromCfJob {
+        FromCfJob { pack: self.0.clone() }
+    }
 }
 
 /// The arrays of a group that are to be packed.
@@ -241,12 +293,11 @@ impl<'a> Sets<'a> {
         if let [array] = set
             && job(array)?.options.from_cf
         {
-            let job = FromCfJob { pack: job(array)?.clone() };
-            let report = match place(array) {
-                Some(place) => run_inside(&job, &place, runtime)?,
-                None => job.dry_report(runtime)?,
+            let job = ArrayJob(job(array)?);
+            let write = |place: PathBuf| {
+                write_inside(&place, &job.0.output, |place| job.write(place, runtime))
             };
-            return Ok(vec![ArrayReport::FromCf(report)]);
+            return Ok(vec![place(array).map_or_else(|| job.dry_report(runtime), write)?]);
         }
         // Those of one scale with other options have their part in the range.
         let all = set.first().map_or(&[][..], |array| self.with_one_scale(array));

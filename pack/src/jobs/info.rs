@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar, in_default_environment};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -12,8 +12,8 @@ use zarrs::array::ArrayMetadata;
 use crate::array::source::Source;
 use crate::check::recorded::RecordedBound;
 use crate::choose::room::storable;
-use crate::error::{Error, NotFound, Result};
-use crate::jobs::tree::{ArrayOutcome, Outcome, arrays_of};
+use crate::error::{Error, Result};
+use crate::jobs::tree::{ArrayOutcome, Outcome, PathReport, arrays_of};
 use crate::json;
 use crate::metadata::bound_codecs::ValueStep;
 use crate::metadata::byte_codecs::DELTA;
@@ -23,7 +23,7 @@ use crate::metadata::tree::{Node, nodes};
 use crate::round::seen::SeenRounding;
 use crate::scan::lattice::Lattice;
 use crate::scan::number::is_less;
-use crate::store::location::{Kind, Location};
+use crate::store::location::{Kind, Location, is_group};
 use crate::text::{as_shown, count};
 
 /// The attribute with the unit of the values, as CF and its readers call it.
@@ -265,24 +265,27 @@ pub struct GroupInfo {
     pub arrays: Vec<ArrayOutcome<ArrayInfo>>,
 }
 
-impl GroupInfo {
-    /// Reads the metadata of a group and of all that is in it.
-    ///
-    /// # Errors
-    /// No group; metadata that are not JSON objects. An array that cannot be read is listed with the reason.
-    pub fn read(path: impl AsRef<Path>) -> std::result::Result<Self, Error> {
-        in_default_environment(path.as_ref(), |path| {
-            Ok(Self::of(path).with_context(|| path.display().to_string())?)
-        })
+/// Reads the metadata of what is at a path: of an array, or of a group and all that is in it.
+///
+/// # Errors
+/// As [`ArrayInfo::read`]; metadata that are not JSON objects. An array of a group that cannot be read is listed with the
+/// reason.
+pub fn info(
+    path: impl AsRef<Path>,
+) -> std::result::Result<PathReport<ArrayInfo, GroupInfo>, Error> {
+    let path = path.as_ref();
+    if !is_group(path) {
+        return Ok(PathReport::Array(Box::new(ArrayInfo::read(path)?)));
     }
+    in_default_environment(path, |path| {
+        let info = GroupInfo::of(path).with_context(|| path.display().to_string());
+        Ok(PathReport::Group(info?))
+    })
+}
 
+impl GroupInfo {
     fn of(path: &Path) -> Result<Self> {
-        let location = Location::new(path)?;
-        if location.kind()? != Kind::Group {
-            let text = "no group here: neither a zarr.json that says so nor .zgroup";
-            bail!(NotFound(text.to_owned()));
-        }
-        let nodes = nodes(&location)?;
+        let nodes = nodes(&Location::new(path)?)?;
         let (root, below) = nodes.split_first().context("no group here")?;
         let attributes = root.document.get("attributes").and_then(Value::as_object);
         let groups = below.iter().filter(|node| node.kind == Kind::Group);

@@ -115,9 +115,16 @@ pub trait DryRun: Job {
     }
 }
 
-/// Runs a job for one array of a group that is being written to `place`.
-pub(crate) fn run_inside<J: Job>(job: &J, place: &Path, runtime: &Runtime) -> Result<J::Report> {
-    pending(job, Destination::free(place)?, runtime)?.commit().map_err(Error::into_inner)
+/// Writes an array of a group that is being written, to `place`; errors call the place `output`.
+pub(crate) fn write_inside<R>(
+    place: &Path,
+    output: &Path,
+    write: impl FnOnce(&Destination) -> Result<(R, Staged)>,
+) -> Result<R> {
+    let destination = Destination::free(place)?;
+    let (report, staged) = write(&destination).map_err(|error| unless_room(error, output))?;
+    destination.commit(staged)?;
+    Ok(report)
 }
 
 fn destination<J: Job + ?Sized>(job: &J, runtime: &Runtime) -> Result<Destination> {

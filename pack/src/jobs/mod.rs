@@ -26,13 +26,10 @@ macro_rules! have_outside_links {
     };
 }
 
-have_outside_links!(cf::FromCfReport, cf::ToCfReport, pack::PackReport, unpack::UnpackReport);
-
-impl AsMut<OutsideLinks> for migrate::MigrateReport {
-    fn as_mut(&mut self) -> &mut OutsideLinks {
-        match self {
-            Self::Array(report) => &mut report.outside_links,
-            Self::Group(report) => &mut report.outside_links,
-        }
-    }
-}
+have_outside_links!(
+    cf::FromCfReport,
+    cf::ToCfReport,
+    migrate::ArrayMigration,
+    pack::PackReport,
+    unpack::UnpackReport
+);

@@ -10,7 +10,7 @@ use recast_kernels::ElementType;
 use serde_json::Value;
 use zarr_recast::data_type;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, usage};
 use crate::jobs::cf::attributes::is_packed;
 use crate::jobs::pack::PackJob;
 use crate::metadata::coordinates::Described;
@@ -19,14 +19,14 @@ use crate::options::{OwnOptions, PackOptions};
 use crate::store::location::Kind;
 use crate::store::nearest::nearest;
 
-/// Packs all floating-point arrays of a group except coordinates. Everything else is copied, and consolidated metadata
-/// are renewed.
+/// Packs what is at a path: an array, or all floating-point arrays of a group except coordinates. Everything else in the group
+/// is copied, and consolidated metadata are renewed.
 ///
 /// Arrays are named by their paths in the group. Patterns are paths with `*` and `?`, and `**` for any folders. A path
 /// without an array is an error, and a pattern that matches none is a warning of the report.
 #[derive(Clone, Debug)]
 pub struct GroupJob {
-    /// As for an array. Input and output are groups; `options` hold for all arrays, unless a rule says otherwise, and if
+    /// As for an array. In a group, `options` hold for all arrays, unless a rule says otherwise, and if
     /// they do not say how to pack, arrays without a rule are copied; `scale_from` names arrays of the group, which get the
     /// same codecs.
     pub pack: PackJob,
@@ -57,6 +57,31 @@ impl GroupJob {
         options: PackOptions,
     ) -> Self {
         PackJob::new(input, output, options).into()
+    }
+}
+
+impl GroupJob {
+    /// Refuses what only a group has, for an array.
+    pub(super) fn refuse_rules(&self) -> Result<()> {
+        let own = |rules: &[ArrayRule], what: &str| {
+            rules.first().map(|rule| format!("{what} for {} is", rule.name))
+        };
+        let flags = [
+            ("--include", !self.include.is_empty()),
+            ("--exclude", !self.exclude.is_empty()),
+            ("--all", self.all),
+            ("--keep-going", self.keep_going),
+        ];
+        let flag = flags.into_iter().find(|(_, is_given)| *is_given);
+        let flag = flag.map(|(flag, _)| format!("{flag} is"));
+        let given = flag.or_else(|| own(&self.rules, "a table"));
+        match given.or_else(|| own(&self.bounds, "a bound")) {
+            Some(what) => usage(format!(
+                "{} is not a group, and {what} for groups",
+                self.pack.input.display()
+            )),
+            None => Ok(()),
+        }
     }
 }
 

@@ -72,6 +72,45 @@ impl<R> AsMut<OutsideLinks> for GroupReport<R> {
     }
 }
 
+/// The report of a job on a path, which may lead to an array or to a group.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum PathReport<A, G = GroupReport<A>> {
+    /// The path leads to an array.
+    Array(Box<A>),
+    /// The path leads to a group.
+    Group(G),
+}
+
+impl<A, G> PathReport<A, G> {
+    /// The report of the array; `None` of a group.
+    #[must_use]
+    pub fn array(self) -> Option<A> {
+        match self {
+            Self::Array(report) => Some(*report),
+            Self::Group(_) => None,
+        }
+    }
+
+    /// The report of the group; `None` of an array.
+    #[must_use]
+    pub fn group(self) -> Option<G> {
+        match self {
+            Self::Array(_) => None,
+            Self::Group(report) => Some(report),
+        }
+    }
+}
+
+impl<A: AsMut<OutsideLinks>, G: AsMut<OutsideLinks>> AsMut<OutsideLinks> for PathReport<A, G> {
+    fn as_mut(&mut self) -> &mut OutsideLinks {
+        match self {
+            Self::Array(report) => (**report).as_mut(),
+            Self::Group(report) => report.as_mut(),
+        }
+    }
+}
+
 /// An array of a group, and what a job made of it.
 #[derive(Clone, Debug, Serialize)]
 pub struct ArrayOutcome<R> {

@@ -11,9 +11,9 @@ use crate::array::region::Region;
 use crate::array::source::{Source, array_of};
 use crate::array::writer::{Encoding, Writer};
 use crate::error::Result;
-use crate::jobs::cf::{NotForCf, ToCfJob, ToCfReport};
-use crate::jobs::job::{Job, run_inside};
-use crate::jobs::tree::{ArrayOutcome, GroupReport, Outcome, Output, each_array};
+use crate::jobs::cf::{NotForCf, ToCfReport, to_cf};
+use crate::jobs::job::{Job, write_inside};
+use crate::jobs::tree::{ArrayOutcome, GroupReport, Outcome, Output, PathReport, each_array};
 use crate::json;
 use crate::metadata::byte_codecs::Storage;
 use crate::metadata::document::PROVENANCE;
@@ -22,22 +22,46 @@ use crate::options::{Compressor, ShardCodecs};
 use crate::runtime::{Runtime, Workers};
 use crate::store::destination::Destination;
 use crate::store::links::OutsideLinks;
-use crate::store::location::below;
+use crate::store::location::{below, is_group};
 use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
 use crate::text::as_shown;
 
-/// Writes the decoded values of an array without value codecs, for readers that do not support them.
+/// Unpacks what is at a path: writes the decoded values of an array without value codecs, for readers that do not support
+/// them. Of a group, every array that has value codecs is unpacked, everything else is copied, and consolidated metadata are
+/// renewed.
 #[derive(Clone, Debug)]
 pub struct UnpackJob {
-    /// The array to read: Zarr v1, v2 or v3, with any codecs.
+    /// The array or group to read: Zarr v1, v2 or v3, with any codecs.
     pub input: PathBuf,
-    /// The Zarr v3 array to write.
+    /// The Zarr v3 array or group to write.
     pub output: PathBuf,
-    /// Replaces an array at `output`, once the new one is complete.
+    /// Replaces an array or group at `output`, once the new one is complete.
     pub overwrite: bool,
     /// How the chunks of the output are compressed.
     pub compressor: Compressor,
+    /// Writes the stored integers with CF's attributes `scale_factor`, `add_offset` and `_FillValue`, in place of the value
+    /// codecs. An array of a group that these cannot express gets plain values; if none can be expressed, that is an error.
+    pub to_cf: bool,
+}
+
+/// The report of an unpacked array.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+pub enum UnpackedArray {
+    /// Its decoded values were written.
+    Values(UnpackReport),
+    /// Its stored integers were written with CF's attributes.
+    ToCf(ToCfReport),
+}
+
+impl AsMut<OutsideLinks> for UnpackedArray {
+    fn as_mut(&mut self) -> &mut OutsideLinks {
+        match self {
+            Self::Values(report) => report.as_mut(),
+            Self::ToCf(report) => report.as_mut(),
+        }
+    }
 }
 
 /// The report of unpacking an array.
@@ -71,22 +95,18 @@ impl UnpackJob {
     #[must_use]
     pub fn new(input: impl Into<PathBuf>, output: impl Into<PathBuf>) -> Self {
         let (input, output) = (input.into(), output.into());
-        Self { input, output, overwrite: false, compressor: Compressor::ZSTD }
-    }
-}
-
-impl Job for UnpackJob {
-    type Report = UnpackReport;
-
-    fn places(&self) -> (&Path, &Path, bool) {
-        (&self.input, &self.output, self.overwrite)
+        Self { input, output, overwrite: false, compressor: Compressor::ZSTD, to_cf: false }
     }
 
-    fn write(
+    fn unpack_array(
         &self,
         destination: &Destination,
         runtime: &Runtime,
-    ) -> Result<(UnpackReport, Staged)> {
+    ) -> Result<(UnpackedArray, Staged)> {
+        if self.to_cf {
+            let (report, staged) = to_cf(&self.input, &self.output, destination, runtime)?;
+            return Ok((UnpackedArray::ToCf(report), staged));
+        }
         let source = Source::open_for(runtime, &self.input)?;
         let staged = destination.stage()?;
         let started = Instant::now();
@@ -114,58 +134,21 @@ impl Job for UnpackJob {
             not_for_cf: None,
             outside_links: OutsideLinks::default(),
         };
-        Ok((report, staged))
-    }
-}
-
-/// Unpacks every array of a group that has value codecs. Everything else is copied, and consolidated metadata are
-/// renewed.
-#[derive(Clone, Debug)]
-pub struct UnpackGroupJob {
-    /// As for an array, with groups as input and output.
-    pub unpack: UnpackJob,
-    /// Writes the stored integers with CF's attributes, instead of the decoded values. An array that these cannot express
-    /// gets plain values; if none can be expressed, that is an error.
-    pub to_cf: bool,
-}
-
-/// The report of an array of an unpacked group.
-#[derive(Clone, Debug, Serialize)]
-#[serde(untagged)]
-pub enum UnpackedArray {
-    /// Its decoded values were written.
-    Values(UnpackReport),
-    /// Its stored integers were written with CF's attributes.
-    ToCf(ToCfReport),
-}
-
-impl UnpackGroupJob {
-    /// Unpacks `input` as `output`.
-    #[must_use]
-    pub fn new(input: impl Into<PathBuf>, output: impl Into<PathBuf>) -> Self {
-        Self { unpack: UnpackJob::new(input, output), to_cf: false }
-    }
-}
-
-impl Job for UnpackGroupJob {
-    type Report = GroupReport<UnpackedArray>;
-
-    fn places(&self) -> (&Path, &Path, bool) {
-        self.unpack.places()
+        Ok((UnpackedArray::Values(report), staged))
     }
 
-    fn write(
+    fn unpack_group(
         &self,
         destination: &Destination,
         runtime: &Runtime,
-    ) -> Result<(Self::Report, Staged)> {
-        let UnpackJob { input, output, .. } = &self.unpack;
+    ) -> Result<(GroupReport<UnpackedArray>, Staged)> {
+        let Self { input, output, .. } = self;
         let nodes = tree::nodes_at(input)?;
         let staged = destination.stage()?;
         let arrays = each_array(&nodes, Some(staged.path()), runtime, |node| {
             let undecoded = match node.has_value_codecs().then(|| array_of(node)) {
                 Some(Ok(_)) => {
-                    let report = self.unpack(node, staged.path(), runtime)?;
+                    let report = self.unpack_node(node, staged.path(), runtime)?;
                     return Ok(Outcome::Done { report: Box::new(report) });
                 }
                 Some(Err(error)) => Some(format!("it keeps its codecs, because {error:#}")),
@@ -181,28 +164,51 @@ impl Job for UnpackGroupJob {
         let warnings = written.complete(&nodes, &arrays, runtime)?;
         Ok((GroupReport { warnings, ..GroupReport::new(input, Some(output), arrays) }, staged))
     }
+
+    /// Unpacks an array of the group to its place in a directory.
+    fn unpack_node(
+        &self,
+        node: &Node,
+        directory: &Path,
+        runtime: &Runtime,
+    ) -> Result<UnpackedArray> {
+        let (array, place) = (&*node.path, node.path.inside(directory)?);
+        let (input, output) = (below(&self.input, array), self.output.join(array));
+        let job = Self { input, output, ..self.clone() };
+        let unpack = |job: &Self| {
+            write_inside(&place, &job.output, |place| job.unpack_array(place, runtime))
+        };
+        let error = match unpack(&job) {
+            Ok(report) => return Ok(report),
+            Err(error) => error,
+        };
+        let Some(NotForCf(reason)) = error.downcast_ref() else { return Err(error) };
+        let mut report = unpack(&Self { to_cf: false, ..job })?;
+        if let UnpackedArray::Values(report) = &mut report {
+            report.not_for_cf = Some(reason.clone());
+        }
+        Ok(report)
+    }
 }
 
-impl UnpackGroupJob {
-    /// Unpacks an array of the group to its place in a directory.
-    fn unpack(&self, node: &Node, directory: &Path, runtime: &Runtime) -> Result<UnpackedArray> {
-        let (array, place) = (&*node.path, node.path.inside(directory)?);
-        let UnpackJob { input, output, .. } = &self.unpack;
-        let (input, output) = (below(input, array), output.join(array));
-        let mut not_for_cf = None;
-        if self.to_cf {
-            let job = ToCfJob::new(&input, &output);
-            match run_inside(&job, &place, runtime) {
-                Ok(report) => return Ok(UnpackedArray::ToCf(report)),
-                Err(error) => match error.downcast_ref::<NotForCf>() {
-                    Some(NotForCf(reason)) => not_for_cf = Some(reason.clone()),
-                    None => return Err(error),
-                },
-            }
+impl Job for UnpackJob {
+    type Report = PathReport<UnpackedArray>;
+
+    fn places(&self) -> (&Path, &Path, bool) {
+        (&self.input, &self.output, self.overwrite)
+    }
+
+    fn write(
+        &self,
+        destination: &Destination,
+        runtime: &Runtime,
+    ) -> Result<(Self::Report, Staged)> {
+        if is_group(&self.input) {
+            let (report, staged) = self.unpack_group(destination, runtime)?;
+            return Ok((PathReport::Group(report), staged));
         }
-        let job = UnpackJob { input, output, ..self.unpack.clone() };
-        let report = run_inside(&job, &place, runtime)?;
-        Ok(UnpackedArray::Values(UnpackReport { not_for_cf, ..report }))
+        let (report, staged) = self.unpack_array(destination, runtime)?;
+        Ok((PathReport::Array(Box::new(report)), staged))
     }
 }
 

@@ -106,7 +106,7 @@ pub fn coordinates(nodes: &[Described<'_>]) -> BTreeMap<String, String> {
 /// What to know of arrays that are rounded like data and are used with others: weights, and those that `ancillary_variables`
 /// name; by their paths.
 #[must_use]
-pub fn companions(nodes: &[Described<'_>]) -> BTreeMap<String, String> {
+pub(crate) fn companions(nodes: &[Described<'_>]) -> BTreeMap<String, String> {
     let weights = nodes.iter().filter(|node| node.dimensions.is_some()).filter(|node| {
         let name = node.path.rsplit('/').next().unwrap_or(node.path);
         [Some(name), text(node, "standard_name"), text(node, "long_name")]

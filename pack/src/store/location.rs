@@ -551,6 +551,6 @@ pub(crate) fn refuse_hidden(place: &Path, way_out: &str) -> Result<()> {
 }
 
 /// Whether there is a group at a path; false if that cannot be determined.
-pub fn is_group(path: impl AsRef<Path>) -> bool {
-    kind(path.as_ref()) == Kind::Group
+pub(crate) fn is_group(path: &Path) -> bool {
+    kind(path) == Kind::Group
 }

@@ -6,12 +6,13 @@ use std::path::Path;
 use crate::common::{
     Sample, Trial, bytes, chunks, codec_names, contents, copy, create_group, create_v2, data, f64s,
     integers, little_endian, metadata, one_thread, options, read_by_zarrs, repository, sharding,
-    text, told, within,
+    text, to_cf, told, within,
 };
 use recast_kernels::ElementType;
+use recast_pack::report::Differences;
 use recast_pack::{
-    ArrayRule, Differences, DryRun, ErrorKind, FromCfJob, FromCfReport, GroupJob, Job, PackJob,
-    PackOptions, ToCfJob, ToCfReport, codecs_from_cf,
+    ArrayRule, DryRun, ErrorKind, FromCfJob, FromCfReport, GroupJob, Job, PackJob, PackOptions,
+    ToCfReport, UnpackedArray, codecs_from_cf,
 };
 use serde_json::{Value, json};
 
@@ -90,14 +91,17 @@ fn decoded_as(decoded_type: ElementType, trial: &Trial) -> FromCfReport {
     told(job_for(Some(decoded_type), trial).run(&one_thread())).unwrap()
 }
 
-fn to_cf(input: &Path, output: &Path) -> ToCfReport {
-    told(ToCfJob::new(input, output).run(&one_thread())).unwrap()
+fn as_cf(input: &Path, output: &Path) -> ToCfReport {
+    match told(to_cf(input, output).run(&one_thread())).unwrap().array().unwrap() {
+        UnpackedArray::ToCf(report) => report,
+        UnpackedArray::Values(report) => panic!("{report:?}"),
+    }
 }
 
 /// What was packed, as CF has it again.
 fn back(trial: &Trial) -> std::path::PathBuf {
     let back = trial.place("back.zarr");
-    to_cf(&trial.output(), &back);
+    as_cf(&trial.output(), &back);
     back
 }
 
@@ -138,7 +142,7 @@ fn real_arrays_decode_to_what_xarray_gives_bit_for_bit_and_come_back() {
         assert_eq!(chunks(&output), chunks(&input), "{name}");
 
         let back = trial.place("back.zarr");
-        assert_eq!(to_cf(&output, &back).differences.differing, 0);
+        assert_eq!(as_cf(&output, &back).differences.differing, 0);
         assert_eq!(chunks(&back), chunks(&input), "{name}");
         let (back, input) = (metadata(&back), metadata(&input));
         for member in ["attributes", "data_type", "fill_value"] {
@@ -324,7 +328,7 @@ fn elements_that_only_a_map_gives_are_counted_where_cf_masks_them() {
     let array = Sample::new("float32", &[250], &[100], json!(0)).create(&trial.input());
     array.store_chunk(&[0], values).unwrap();
     trial.pack(within(0.01)).unwrap();
-    let report = to_cf(&trial.output(), &trial.place("back.zarr"));
+    let report = as_cf(&trial.output(), &trial.place("back.zarr"));
     assert_eq!(report.masked_fill_values, 150);
 }
 
@@ -532,7 +536,7 @@ fn what_pack_wrote_becomes_cf_with_its_differences() {
     let trial = Trial::new(&values, 100, json!({"fill_value": "NaN"}));
     trial.pack(within(0.01)).unwrap();
     let back = trial.place("back.zarr");
-    assert_eq!(to_cf(&trial.output(), &back).differences.differing, 0);
+    assert_eq!(as_cf(&trial.output(), &back).differences.differing, 0);
     let document = metadata(&back);
     let number = |name: &str| document["attributes"][name].as_f64().unwrap();
     let codes = integers(&read_by_zarrs(&back), document["data_type"].as_str().unwrap());
@@ -562,7 +566,7 @@ fn codes_that_only_round_to_the_fill_value_are_not_missing() {
     let stored = [-2_i16, -1, 0, 1, 2, 100].map(i16::to_le_bytes).concat();
     fs::create_dir(trial.output().join("c")).unwrap();
     fs::write(trial.output().join("c/0"), stored).unwrap();
-    let report = to_cf(&trial.output(), &back(&trial));
+    let report = as_cf(&trial.output(), &back(&trial));
     assert_eq!(
         report.attributes,
         *json!({"scale_factor": 0.01_f32, "add_offset": 300_000.0}).as_object().unwrap()
@@ -576,7 +580,7 @@ fn codes_that_only_round_to_the_fill_value_are_not_missing() {
         json!({"encode": [[30_000_000.0, 5000]], "decode": [[5000, 30_000_000.0]]});
     codecs[0]["configuration"]["offset"] = json!(0);
     sample.with("codecs", codecs).create(&trial.output());
-    let report = to_cf(&trial.output(), &back(&trial));
+    let report = as_cf(&trial.output(), &back(&trial));
     assert_eq!(report.attributes["_FillValue"], 5000);
     assert!(!report.attributes.contains_key("missing_value"));
 
@@ -584,7 +588,7 @@ fn codes_that_only_round_to_the_fill_value_are_not_missing() {
     let attributes = json!({"scale_factor": 0.01, "add_offset": 1e10});
     let trial = int16(&[0, 1, 2, 3, -4], 0, attributes.clone());
     decoded_as(ElementType::Float32, &trial);
-    let report = to_cf(&trial.output(), &back(&trial));
+    let report = as_cf(&trial.output(), &back(&trial));
     assert_eq!(Value::from(report.attributes), attributes);
 }
 
@@ -633,7 +637,7 @@ fn what_is_not_packed_as_cf_does_it_is_refused_with_the_reason() {
     }
     assert!(PackOptions { from_cf: true, ..PackOptions::default() }.check().is_ok());
     let trial = int16(&[1, 2], 0, json!({"scale_factor": 2}));
-    let job = ToCfJob::new(trial.input(), trial.output());
+    let job = to_cf(trial.input(), trial.output());
     let error = text(job.run(&one_thread()).unwrap_err());
     assert!(error.contains("no cast_value or scale_offset among the codecs"), "{error}");
 }
@@ -663,7 +667,7 @@ fn codes_in_shards_get_codecs_inside_and_go_back_to_the_same_files() {
     let trial = Trial::of(&sample, &elements);
     let report = from_cf(&trial);
     assert_eq!(codec_names(&trial.metadata()["codecs"]), ["sharding_indexed"]);
-    assert_eq!(report.readers.zarr_python, recast_pack::Reading::PartsOfShards);
+    assert_eq!(report.readers.zarr_python, recast_pack::report::Reading::PartsOfShards);
     let back = back(&trial);
     assert_eq!(chunks(&back), chunks(&trial.input()));
     assert_eq!(crate::common::read(&back), elements);

@@ -4,12 +4,11 @@ use std::path::Path;
 
 use crate::common::{
     Random, Sample, Trial, assert_within, bytes, chunks, codec_names, configuration, f32s,
-    integers, little_endian, metadata, one_thread, open, options, read, read_f32, sharding, told,
-    weather, within,
+    integers, little_endian, metadata, one_thread, open, options, read, read_f32, sharding, to_cf,
+    told, weather, within,
 };
-use recast_pack::{
-    ArrayInfo, ArrayRule, ChunkAdvice, DryRun, GroupJob, Job, PackJob, PackOptions, ToCfJob,
-};
+use recast_pack::report::ChunkAdvice;
+use recast_pack::{ArrayInfo, ArrayRule, DryRun, GroupJob, Job, PackJob, PackOptions};
 use serde_json::json;
 use zarrs::array::{ArrayBytes, ArraySubset};
 
@@ -209,7 +208,7 @@ fn differences_stay_where_the_codecs_before_them_become_attributes() {
     let (trial, _) = field(true);
     trial.pack(by("smallest")).unwrap();
     let (packed, cf) = (trial.output(), trial.place("cf.zarr"));
-    told(ToCfJob::new(&packed, &cf).run(&one_thread())).unwrap();
+    told(to_cf(&packed, &cf).run(&one_thread())).unwrap();
     let document = metadata(&packed);
     let names = codec_names(&document["codecs"]);
     assert_eq!(codec_names(&metadata(&cf)["codecs"]), names[2..], "{names:?}");
@@ -304,7 +303,7 @@ fn smallest_takes_pcodec_for_noise_and_says_what_readers_need() {
         // Also by zarrs itself, which caches chunks that are read in parts.
         assert_eq!(read_f32(&trial.output()), values);
         let (cf, back) = (trial.place("cf.zarr"), trial.place("back.zarr"));
-        told(ToCfJob::new(trial.output(), &cf).run(&one_thread())).unwrap();
+        told(to_cf(trial.output(), &cf).run(&one_thread())).unwrap();
         let document = metadata(&cf);
         assert_eq!(codec_names(&document["codecs"]), ["numcodecs.pcodec"]);
         told(FromCfJob::new(&cf, &back).run(&one_thread())).unwrap();

@@ -1,8 +1,8 @@
 //! Groups: what describes other arrays by the conventions of CF stays exact.
 
 use crate::common::{
-    Sample, Trial, bytes, contents, create_group, one_thread, options, outcome, packed, quarters,
-    told, within,
+    Sample, Trial, bytes, contents, create_group, of_group, one_thread, options, outcome, packed,
+    quarters, within,
 };
 use recast_pack::{ArrayReport, GroupJob, GroupReport, Job};
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ fn group_of(field: Value, other: Value) -> Trial {
 }
 
 fn run(job: &GroupJob) -> GroupReport<ArrayReport> {
-    told(job.run(&one_thread())).unwrap()
+    of_group(job.run(&one_thread())).unwrap()
 }
 
 #[test]

@@ -16,12 +16,11 @@ use recast_pack::storage::{
 use serde_json::{Value, json};
 
 use crate::common::{
-    Sample, Trial, comparison, contents, copy, create_group, create_v2, data, metadata, one_thread,
-    quarters, told, within,
+    Sample, Trial, comparison, contents, copy, create_group, create_v2, data, metadata, of_group,
+    one_thread, quarters, told, within,
 };
 use recast_pack::{
-    ArrayInfo, CompareJob, GroupInfo, GroupJob, Job, MigrateJob, MigrateReport, Mount, Runtime,
-    UnpackGroupJob, Visibility,
+    ArrayInfo, CompareJob, GroupJob, Job, MigrateJob, Mount, Runtime, UnpackJob, Visibility, info,
 };
 
 fn kinds() -> PathBuf {
@@ -62,7 +61,7 @@ impl Way {
 
 /// How a group differs from another by more than a tolerance, if it does.
 fn difference(a: &Path, b: &Path, atol: f64) -> Option<String> {
-    comparison(a, b, atol).run_group(&one_thread()).unwrap().failure()
+    of_group(comparison(a, b, atol).run_path(&one_thread())).unwrap().failure()
 }
 
 #[test]
@@ -94,7 +93,7 @@ fn every_type_of_zarr_v2_becomes_what_zarr_python_has_for_it_in_zarr_v3() {
         assert_eq!(difference(&kinds(), &output, 0.01), None, "{way:?}");
         if way == Way::Pack {
             let plain = folder.path().join("plain.zarr");
-            told(UnpackGroupJob::new(&output, &plain).run(&one_thread())).unwrap();
+            told(UnpackJob::new(&output, &plain).run(&one_thread())).unwrap();
             assert_eq!(difference(&output, &plain, 0.01), None);
         }
     }
@@ -165,7 +164,7 @@ const FILES: [&str; 4] = ["README.txt", "OME/METADATA.ome.xml", "notes/a/meta", 
 
 /// The paths of the arrays of a group.
 fn arrays(group: impl AsRef<Path>) -> Vec<String> {
-    let info = told(GroupInfo::read(group)).unwrap();
+    let info = of_group(info(group)).unwrap();
     info.arrays.into_iter().map(|one| one.array).collect()
 }
 
@@ -194,7 +193,7 @@ fn arrays_in_folders_without_documents_and_files_that_are_not_zarr_are_in_every_
         }
         assert_eq!(difference(&input, &output, 0.01), None);
         let unpacked = folder.path().join("unpacked.zarr");
-        told(UnpackGroupJob::new(&output, &unpacked).run(&one_thread())).unwrap();
+        told(UnpackJob::new(&output, &unpacked).run(&one_thread())).unwrap();
         for written in [&output, &unpacked] {
             assert_eq!(arrays(written), ["sub/deeper/u", "t"]);
             for name in FILES {
@@ -370,13 +369,10 @@ fn a_store_that_takes_no_files_gets_none_and_the_report_names_them() {
             let mount = Mount::new(storage.clone(), visibility);
             let warnings = if way == Way::Pack {
                 let job = GroupJob::new(&input, mount.at("out"), within(0.01));
-                told(job.run(&one_thread())).unwrap().warnings
+                of_group(job.run(&one_thread())).unwrap().warnings
             } else {
                 let job = MigrateJob::new(&input, Some(mount.at("out").into()));
-                match told(job.run(&one_thread())).unwrap() {
-                    MigrateReport::Group(report) => report.warnings,
-                    MigrateReport::Array(report) => panic!("{report:?}"),
-                }
+                of_group(job.run(&one_thread())).unwrap().warnings
             };
             let key = StoreKey::new("out/README.txt").unwrap();
             let is_there = storage.get(&key).unwrap().is_some();
@@ -446,7 +442,7 @@ fn a_link_to_nothing_is_an_error_that_names_it_and_no_fill_value() {
             assert!(error.contains(named) && error.contains("a link to"), "{error}");
             assert!(!output.exists());
         }
-        let compared = told(CompareJob::new(kinds(), &group).run_group(&one_thread()));
+        let compared = of_group(CompareJob::new(kinds(), &group).run_path(&one_thread()));
         assert!(compared.map_or_else(Some, |report| report.failure()).is_some());
     }
 }

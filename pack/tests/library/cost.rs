@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use crate::common::{
-    Random, Trial, bytes, create_group, create_v2, metadata, one_thread, packed, quarters_as,
-    read_f32, reports, store, within,
+    Random, Trial, bytes, create_group, create_v2, metadata, of_group, one_thread, packed,
+    quarters_as, read_f32, reports, store, within,
 };
 use recast_pack::{
-    DryRun, GroupJob, Job, MigrateJob, MigrateReport, PackJob, PackOptions, Pass, Progress, Runtime,
+    DryRun, GroupJob, Job, MigrateJob, PackJob, PackOptions, Pass, PathReport, Progress, Runtime,
 };
 use serde_json::json;
 use zarrs::array::codec::api::{CodecRuntimePluginV3, register_codec_v3};
@@ -76,7 +76,8 @@ fn arrays_of_one_scale_are_read_once_for_it_and_once_to_be_written() {
         let group = group(&trial, &names);
         let job = of_one_scale(&group, &trial.output());
         let found = passes(|runtime| {
-            let report = if dry { job.dry_run(runtime) } else { job.run(runtime) }.unwrap();
+            let report = if dry { job.dry_run(runtime) } else { job.run(runtime) };
+            let report = of_group(report).unwrap();
             assert_eq!(packed(&report), names);
             for (name, report) in names.iter().zip(reports(&report)) {
                 assert_eq!(report.scale_from.as_ref().unwrap().arrays.len(), names.len());
@@ -104,7 +105,7 @@ fn arrays_of_one_scale_with_options_of_their_own_still_share_the_range() {
     };
     let job = GroupJob { rules: vec![rule], ..of_one_scale(&group, &trial.output()) };
     let found = passes(|runtime| {
-        let report = job.run(runtime).unwrap();
+        let report = of_group(job.run(runtime)).unwrap();
         assert_eq!(packed(&report), ["a", "b", "c"]);
         for report in reports(&report) {
             let (_, greatest) = report.scale_from.as_ref().unwrap().range.unwrap();
@@ -204,7 +205,7 @@ fn a_migration_in_place_opens_its_result_once() {
     );
     count_opened_arrays();
     let report = MigrateJob::new(&array, None).run(&one_thread()).unwrap();
-    let MigrateReport::Array(report) = report else { panic!("{report:?}") };
+    let PathReport::Array(report) = report else { panic!("{report:?}") };
     assert!(report.metadata_only && report.bit_identical);
     // The array as it was, and as it is.
     assert_eq!(OPENED.get(), 2);

@@ -4,8 +4,9 @@ use crate::common::{
     Random, Sample, Trial, bytes, element, elements, f32s, f64s, one_thread, options, store, within,
 };
 use recast_kernels::{ElementType, Scalar};
+use recast_pack::report::Lattice;
 use recast_pack::{
-    ArrayInfo, Choice, CompareJob, Compressor, DryRun, Lattice, PackJob, PackOptions, Surveyor,
+    ArrayInfo, Choice, CompareJob, Compressor, DryRun, PackJob, PackOptions, Surveyor,
     choose_checked, scalar,
 };
 use serde_json::{Value, json};

@@ -5,13 +5,12 @@ use std::path::Path;
 
 use crate::common::{
     Sample, Trial, bytes, chunks, comparison, contents, copy, create_group, create_texts,
-    create_v2, done, failed, kept, list, metadata, names, one_thread, options, outcome, packed,
-    quarters, read, reports, told, waves, weather, within,
+    create_v2, done, failed, kept, list, metadata, names, of_group, one_thread, options, outcome,
+    packed, quarters, read, reports, told, waves, weather, within,
 };
 use recast_pack::{
-    ArrayInfo, ArrayReport, ArrayRule, Compressor, DryRun, FromCfReport, GroupComparison,
-    GroupInfo, GroupJob, GroupReport, Job, MigrateJob, PackJob, PackOptions, UnpackGroupJob,
-    UnpackJob, UnpackedArray, scalar,
+    ArrayInfo, ArrayReport, ArrayRule, Compressor, DryRun, FromCfReport, GroupComparison, GroupJob,
+    GroupReport, Job, MigrateJob, PackJob, PackOptions, UnpackJob, UnpackedArray, info, scalar,
 };
 use serde_json::{Value, json};
 
@@ -26,7 +25,7 @@ fn of_weather() -> Trial {
 }
 
 fn run(job: &GroupJob) -> GroupReport<ArrayReport> {
-    told(job.run(&one_thread())).unwrap()
+    of_group(job.run(&one_thread())).unwrap()
 }
 
 fn pack(trial: &Trial, options: PackOptions) -> GroupReport<ArrayReport> {
@@ -36,7 +35,7 @@ fn pack(trial: &Trial, options: PackOptions) -> GroupReport<ArrayReport> {
 /// The error of a job that leaves nothing behind.
 fn refuses(trial: &Trial, job: &GroupJob) -> String {
     let before = contents(trial.path());
-    let error = told(job.run(&one_thread())).map(|report| report.output).unwrap_err();
+    let error = of_group(job.run(&one_thread())).map(|report| report.output).unwrap_err();
     assert_eq!(contents(trial.path()), before, "{error}");
     error
 }
@@ -274,7 +273,7 @@ fn cf_attributes_are_converted_all_over_a_group() {
     }
     let job = trial.group_job(options(json!({"from-cf": true})));
     let before = contents(trial.path());
-    let planned = told(job.dry_run(&one_thread())).unwrap();
+    let planned = of_group(job.dry_run(&one_thread())).unwrap();
     assert_eq!(contents(trial.path()), before);
     let report = run(&job);
     assert_eq!([packed(&planned), packed(&report)], [["a"], ["a"]]);
@@ -488,7 +487,7 @@ fn packed_arrays_are_packed_again_on_request_and_remember_their_first_error() {
 fn a_dry_run_of_a_group_writes_nothing_and_says_what_would_become_of_each_array() {
     let trial = of_weather();
     let before = contents(trial.path());
-    let planned = told(trial.group_job(within(0.01)).dry_run(&one_thread())).unwrap();
+    let planned = of_group(trial.group_job(within(0.01)).dry_run(&one_thread())).unwrap();
     assert_eq!(contents(trial.path()), before);
     let report = pack(&trial, within(0.01));
     assert_eq!([planned.dry_run, report.dry_run], [true, false]);
@@ -539,7 +538,7 @@ fn with_keep_going_arrays_that_fail_are_copied_and_listed_and_the_others_are_pac
         assert_eq!(packed(report), ["deep/t2m"]);
         assert_eq!(kept(&report.arrays), ["flag", "lat", "lat_bounds", "lon"]);
     };
-    check(&told(job.dry_run(&one_thread())).unwrap());
+    check(&of_group(job.dry_run(&one_thread())).unwrap());
     assert!(!trial.output().exists());
     check(&run(&job));
     for array in ["t2m", "wind"] {
@@ -567,19 +566,19 @@ fn packed_weather() -> Trial {
     trial
 }
 
-fn unpack(job: &UnpackGroupJob) -> Result<GroupReport<UnpackedArray>, String> {
-    told(job.run(&one_thread()))
+fn unpack(job: &UnpackJob) -> Result<GroupReport<UnpackedArray>, String> {
+    of_group(job.run(&one_thread()))
 }
 
 fn compare(a: &Path, b: &Path, atol: Option<f64>) -> GroupComparison {
-    told(comparison(a, b, atol).run_group(&one_thread())).unwrap()
+    of_group(comparison(a, b, atol).run_path(&one_thread())).unwrap()
 }
 
 #[test]
 fn an_unpacked_group_has_plain_values_and_all_its_metadata() {
     let trial = packed_weather();
     let plain = trial.place("plain.zarr");
-    let report = unpack(&UnpackGroupJob::new(trial.output(), &plain)).unwrap();
+    let report = unpack(&UnpackJob::new(trial.output(), &plain)).unwrap();
     assert_eq!(report.arrays.len(), 8, "{report:?}");
     assert_eq!(done(&report.arrays), ["deep/t2m", "t2m", "wind"]);
     for array in ARRAYS {
@@ -601,7 +600,7 @@ fn an_unpacked_group_has_plain_values_and_all_its_metadata() {
 fn a_group_is_unpacked_to_cf_and_its_integers_stay_the_same_files() {
     let trial = packed_weather();
     let cf = trial.place("cf.zarr");
-    let to_cf = UnpackGroupJob { to_cf: true, ..UnpackGroupJob::new(trial.output(), &cf) };
+    let to_cf = UnpackJob { to_cf: true, ..UnpackJob::new(trial.output(), &cf) };
     let report = unpack(&to_cf).unwrap();
     let t2m = |report: &GroupReport<UnpackedArray>| match outcome(&report.arrays, "t2m").report() {
         Some(UnpackedArray::ToCf(_)) => {}
@@ -620,7 +619,7 @@ fn a_group_is_unpacked_to_cf_and_its_integers_stay_the_same_files() {
     let half = Sample::new("float32", &[2], &[2], json!(0.0)).with("codecs", codecs);
     half.write(&trial.output().join("half"), &[1.5_f32, 2.5].map(f32::to_ne_bytes).concat());
     let mixed = trial.place("mixed.zarr");
-    let to_cf = UnpackGroupJob { to_cf: true, ..UnpackGroupJob::new(trial.output(), &mixed) };
+    let to_cf = UnpackJob { to_cf: true, ..UnpackJob::new(trial.output(), &mixed) };
     let report = unpack(&to_cf).unwrap();
     t2m(&report);
     let Some(UnpackedArray::Values(half)) = outcome(&report.arrays, "half").report() else {
@@ -632,8 +631,8 @@ fn a_group_is_unpacked_to_cf_and_its_integers_stay_the_same_files() {
     let trial = of_weather();
     pack(&trial, options(json!({"max-abs-error": 0.1, "data-type": "float16"})));
     let before = names(trial.path());
-    let to_cf = UnpackGroupJob::new(trial.output(), trial.place("cf.zarr"));
-    let error = unpack(&UnpackGroupJob { to_cf: true, ..to_cf }).map(|_| ()).unwrap_err();
+    let to_cf = UnpackJob::new(trial.output(), trial.place("cf.zarr"));
+    let error = unpack(&UnpackJob { to_cf: true, ..to_cf }).map(|_| ()).unwrap_err();
     assert!(error.contains("deep/t2m") && error.contains("without --to-cf"), "{error}");
     assert_eq!(names(trial.path()), before);
 }
@@ -672,7 +671,7 @@ fn an_array_that_cannot_be_compared_fails_and_the_others_are_compared() {
 fn info_lists_the_arrays_of_a_group_and_their_sizes() {
     let trial = packed_weather();
     let packed = trial.output();
-    let listed = GroupInfo::read(&packed).unwrap().arrays;
+    let listed = of_group(info(&packed)).unwrap().arrays;
     assert_eq!(kept(&listed), ["names"]);
     for one in listed {
         if let Some(info) = one.report() {
@@ -731,7 +730,7 @@ fn bare_nan_and_infinities_are_read_and_become_texts() {
     let job = GroupJob { exclude: list(&["kept"]), ..trial.group_job(within(0.01)) };
     assert_eq!(packed(&run(&job)), ["field", "old"]);
     assert_eq!(trial.metadata()["attributes"], attributes);
-    assert_eq!(told(GroupInfo::read(&input)).unwrap().arrays.len(), 3);
+    assert_eq!(of_group(info(&input)).unwrap().arrays.len(), 3);
     let migrated = trial.place("migrated.zarr");
     told(MigrateJob::new(&input, Some(migrated.clone())).run(&one_thread())).unwrap();
     for array in [trial.output().join("field"), trial.output().join("old"), migrated.join("old")] {
@@ -786,7 +785,7 @@ fn an_array_of_a_group_may_have_a_name_like_that_of_a_zip_file() {
     let report = pack(&trial, within(0.01));
     assert_eq!(packed(&report), ["deep/t2m", "t2m", "wind.zip"]);
     let unpacked = trial.path().join("unpacked.zarr");
-    told(UnpackGroupJob::new(trial.output(), &unpacked).run(&one_thread())).unwrap();
+    told(UnpackJob::new(trial.output(), &unpacked).run(&one_thread())).unwrap();
     assert_eq!(read(&unpacked.join("wind.zip")), read(&trial.output().join("wind.zip")));
 }
 
@@ -802,10 +801,10 @@ fn what_is_no_file_is_not_copied_and_is_named() {
     }
     std::os::unix::fs::symlink("socket", trial.input().join("flag/link")).unwrap();
     let unpacked = trial.place("unpacked");
-    let unpack = UnpackGroupJob::new(trial.input(), &unpacked);
+    let unpack = UnpackJob::new(trial.input(), &unpacked);
     for (output, warnings) in [
         (trial.output(), pack(&trial, within(0.01)).warnings),
-        (unpacked, told(unpack.run(&one_thread())).unwrap().warnings),
+        (unpacked, of_group(unpack.run(&one_thread())).unwrap().warnings),
     ] {
         let warning = warnings.iter().find(|one| one.contains("devices, pipes or sockets"));
         let warning = warning.unwrap_or_else(|| panic!("{warnings:?}"));

@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use recast_pack::{GroupInfo, GroupJob, Job, MigrateJob, PackJob, SuggestJob, UnpackGroupJob};
+use recast_pack::{GroupJob, Job, MigrateJob, PackJob, SuggestJob, UnpackJob, info};
 use serde_json::json;
 use zip::CompressionMethod;
 use zip::write::SimpleFileOptions;
@@ -66,11 +66,11 @@ fn all_jobs(input: &Path, output: &Path) -> Vec<(&'static str, Result<(), String
     let pack = GroupJob::from(PackJob::new(input, place("packed"), within(0.01)));
     let runtime = one_thread();
     vec![
-        ("info", told(GroupInfo::read(input)).map(drop)),
+        ("info", told(info(input)).map(drop)),
         ("pack", told(pack.run(&runtime)).map(drop)),
-        ("unpack", told(UnpackGroupJob::new(input, place("plain")).run(&runtime)).map(drop)),
+        ("unpack", told(UnpackJob::new(input, place("plain")).run(&runtime)).map(drop)),
         ("migrate", told(MigrateJob::new(input, Some(place("migrated"))).run(&runtime)).map(drop)),
-        ("suggest", told(SuggestJob::new(input).run_group(&runtime)).map(drop)),
+        ("suggest", told(SuggestJob::new(input).run_path(&runtime)).map(drop)),
     ]
 }
 

@@ -1,7 +1,7 @@
 //! Integer arrays: exactly into the narrowest type, or to a step; markers and fill values bit for bit.
 
 use crate::common::{
-    Random, Trial, bytes, create_group, integers, one_thread, packed, store, within,
+    Random, Trial, bytes, create_group, integers, of_group, one_thread, packed, store, within,
 };
 use recast_kernels::{ElementType, Scalar};
 use recast_pack::{ArrayRule, GroupJob, Job, PackOptions, scalar};
@@ -157,7 +157,7 @@ fn integers_of_a_group_are_packed_where_they_are_named() {
     let mut pack = |mut job: GroupJob| -> Vec<String> {
         number += 1;
         job.pack.output = trial.path().join(format!("packed_{number}"));
-        let report = job.run(&one_thread()).unwrap();
+        let report = of_group(job.run(&one_thread())).unwrap();
         packed(&report).into_iter().map(ToOwned::to_owned).collect()
     };
     let job = GroupJob::new(&group, "", within(0.01));

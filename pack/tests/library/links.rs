@@ -7,15 +7,14 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use recast_pack::{
-    DryRun, GroupJob, Job, MigrateJob, OutsideLinks, PackJob, Runtime, ToCfJob, UnpackGroupJob,
-    UnpackJob,
-};
+use recast_pack::report::OutsideLinks;
+use recast_pack::{DryRun, GroupJob, Job, MigrateJob, PackJob, Runtime, UnpackJob};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::common::{
-    Random, Sample, Trial, contents, create_group, create_v2, one_thread, quarters, told, within,
+    Random, Sample, Trial, contents, create_group, create_v2, of_group, one_thread, quarters,
+    to_cf, told, within,
 };
 
 /// The links in the report of a job.
@@ -50,7 +49,7 @@ fn all_jobs(trial: &Trial, runtime: &Runtime) -> Vec<(&'static str, Result<Value
         ("pack group", reported(pack.run(runtime))),
         ("dry run", reported(pack_array.dry_run(runtime))),
         ("pack", reported(pack_array.run(runtime))),
-        ("unpack group", reported(UnpackGroupJob::new(&input, place("plain")).run(runtime))),
+        ("unpack group", reported(UnpackJob::new(&input, place("plain")).run(runtime))),
         ("unpack", reported(UnpackJob::new(&array, place("plain array")).run(runtime))),
         ("migrate group", reported(migrate(&input, "migrated"))),
         ("migrate", reported(migrate(&old, "migrated array"))),
@@ -144,7 +143,7 @@ fn a_link_that_leads_to_itself_is_not_told_as_one_to_a_missing_file() {
     // A device is no file, and the report says so.
     fs::remove_file(&notes).unwrap();
     symlink("/dev/null", &notes).unwrap();
-    let report = told(job.run(&one_thread())).unwrap();
+    let report = of_group(job.run(&one_thread())).unwrap();
     let warnings = report.warnings.join(" ");
     assert!(warnings.contains("not copied") && warnings.contains("notes"), "{warnings}");
 }
@@ -164,7 +163,7 @@ fn links_of_cf_jobs_are_named_too() {
     let chunk = trial.output().join("c/1");
     fs::rename(&chunk, trial.place("other")).unwrap();
     symlink("../../other", &chunk).unwrap();
-    let job = ToCfJob::new(trial.output(), trial.place("back.zarr"));
+    let job = to_cf(trial.output(), trial.place("back.zarr"));
     assert_eq!(reported(job.run(&one_thread())).unwrap()["count"], 1);
 }
 
@@ -204,7 +203,7 @@ fn links_are_counted_by_the_folder_to_which_they_lead_and_the_report_stays_small
             }
         }
         let job = GroupJob::new(&input, trial.output(), within(0.1));
-        let links: OutsideLinks = told(job.run(&one_thread())).unwrap().outside_links;
+        let links: OutsideLinks = of_group(job.run(&one_thread())).unwrap().outside_links;
         assert_eq!(links.count, expected.values().sum::<u64>(), "{seed}");
         let found = links.folders.iter().map(|one| (one.folder.clone(), one.count));
         assert!(found.eq(expected.clone().into_iter().take(20)), "{seed}: {links:?} {expected:?}");

@@ -5,12 +5,12 @@ use std::path::Path;
 
 use crate::common::{
     Sample, Trial, bytes, comparison, create_v2, f32s, integers, little_endian, metadata,
-    one_thread, options, read, relative, sharding, within,
+    one_thread, options, read, relative, sharding, to_cf, within,
 };
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use recast_pack::{
-    AllClose, ArrayInfo, CompareJob, CompareReport, Job, MigrateJob, PackOptions, ToCfJob,
-    UnpackJob, scalar,
+    AllClose, ArrayInfo, CompareJob, CompareReport, Job, MigrateJob, PackOptions, UnpackJob,
+    UnpackedArray, scalar,
 };
 use serde_json::{Value, json};
 
@@ -108,7 +108,8 @@ fn markers_of_a_packed_array_become_codes_that_cf_masks() {
     let trial = Trial::new(&values, 100, json!({"fill_value": "NaN", "attributes": attributes}));
     trial.pack(within(0.01)).unwrap();
     let cf = trial.path().join("cf.zarr");
-    let report = ToCfJob::new(trial.output(), &cf).run(&one_thread()).unwrap();
+    let report = to_cf(trial.output(), &cf).run(&one_thread()).unwrap().array();
+    let UnpackedArray::ToCf(report) = report.unwrap() else { panic!("plain values") };
     assert!(report.differences.is_none(), "{report:?}");
     let attributes = metadata(&cf)["attributes"].clone();
     let one = attributes["_FillValue"].as_i64().unwrap();
@@ -163,7 +164,7 @@ fn codes_of_markers_are_masked_in_every_type() {
             let what = format!("{markers:?} {has_nan} {way}");
             trial.pack(options(way.clone())).unwrap_or_else(|error| panic!("{what}: {error}"));
             let cf = trial.place("cf.zarr");
-            ToCfJob::new(trial.output(), &cf).run(&one_thread()).unwrap();
+            to_cf(trial.output(), &cf).run(&one_thread()).unwrap();
             for (value, found) in values.iter().zip(read_by_cf(&cf)) {
                 let is_missing = value.is_nan() || markers.contains(value);
                 assert_eq!(found.is_nan(), is_missing, "{what}: {value} {found}");
@@ -188,8 +189,7 @@ fn an_element_that_cf_would_not_mask_is_an_error() {
     std::fs::create_dir(trial.output().join("c")).unwrap();
     let stored = [20_000_000_i32, 20_000_001].map(i32::to_le_bytes).concat();
     std::fs::write(trial.output().join("c/0"), stored).unwrap();
-    let error =
-        ToCfJob::new(trial.output(), trial.place("cf.zarr")).run(&one_thread()).unwrap_err();
+    let error = to_cf(trial.output(), trial.place("cf.zarr")).run(&one_thread()).unwrap_err();
     let error = format!("{:#}", anyhow::Error::from(error));
     assert!(error.contains("chunk [0]") && error.contains("20000000.0"), "{error}");
     assert!(error.contains("use recast unpack"), "{error}");

@@ -8,7 +8,7 @@ use crate::common::{
     told,
 };
 use recast_pack::{
-    ArrayMigration, ArrayOutcome, CatFormat, GroupReport, MigrateJob, MigrateReport, Runtime, cat,
+    ArrayMigration, ArrayOutcome, CatFormat, GroupReport, MigrateJob, PathReport, Runtime, cat,
 };
 use serde_json::{Value, json};
 
@@ -29,22 +29,16 @@ fn job(input: &Path, output: Option<&Path>) -> MigrateJob {
     MigrateJob::new(input, output.map(Path::to_owned))
 }
 
-fn run(job: &MigrateJob) -> Result<MigrateReport, String> {
+fn run(job: &MigrateJob) -> Result<PathReport<ArrayMigration>, String> {
     told(job.run(&one_thread()))
 }
 
 fn array(job: &MigrateJob) -> ArrayMigration {
-    match run(job).unwrap() {
-        MigrateReport::Array(report) => *report,
-        MigrateReport::Group(report) => panic!("{report:?}"),
-    }
+    run(job).unwrap().array().unwrap()
 }
 
-fn of_group(job: &MigrateJob) -> GroupReport<ArrayMigration> {
-    match run(job).unwrap() {
-        MigrateReport::Group(report) => report,
-        MigrateReport::Array(report) => panic!("{report:?}"),
-    }
+fn migrated(job: &MigrateJob) -> GroupReport<ArrayMigration> {
+    run(job).unwrap().group().unwrap()
 }
 
 fn refuses(job: &MigrateJob) -> String {
@@ -422,7 +416,7 @@ fn a_group_becomes_zarr_v3_with_all_that_is_in_it() {
     let (input, output) = (folder.path().join("in"), folder.path().join("out"));
     group(&input);
     let before = (contents(&input), all_values(&input));
-    let report = of_group(&job(&input, Some(&output)));
+    let report = migrated(&job(&input, Some(&output)));
     for report in report.arrays.iter().filter_map(ArrayOutcome::report) {
         assert!(report.metadata_only && report.bit_identical, "{report:?}");
     }
@@ -433,7 +427,7 @@ fn a_group_becomes_zarr_v3_with_all_that_is_in_it() {
     assert_eq!(contents(&input), before.0);
 
     let encoded = folder.path().join("encoded");
-    let report = of_group(&MigrateJob { reencode: true, ..job(&input, Some(&encoded)) });
+    let report = migrated(&MigrateJob { reencode: true, ..job(&input, Some(&encoded)) });
     for report in report.arrays.iter().filter_map(ArrayOutcome::report) {
         let how = &report.how;
         assert!(how.contains("encoded again, because --reencode asks for it"), "{how}");
@@ -446,7 +440,7 @@ fn a_group_is_migrated_in_place_and_the_old_metadata_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     group(folder.path());
     let before = (contents(folder.path()), all_values(folder.path()));
-    assert_eq!(of_group(&job(folder.path(), None)).arrays.len(), 5);
+    assert_eq!(migrated(&job(folder.path(), None)).arrays.len(), 5);
     is_migrated(folder.path());
     assert_eq!(all_values(folder.path()), before.1);
 
@@ -508,7 +502,7 @@ fn a_group_whose_migration_in_place_was_killed_is_migrated_by_another_run() {
             fs::remove_file(before.join(".zmetadata")).unwrap();
         }
         copy(&before, &after);
-        of_group(&job(&after, None));
+        migrated(&job(&after, None));
         let (old, new) = (contents(&before), contents(&after));
         let with = |end: &str| {
             let files = new.iter().filter(|(name, _)| name.to_str().unwrap().ends_with(end));
@@ -568,7 +562,7 @@ fn what_a_killed_run_left_of_a_migration_in_place_is_finished_and_removed() {
     for name in &names {
         fs::write(name, "{").unwrap();
     }
-    of_group(&job(&group, None));
+    migrated(&job(&group, None));
     assert!(names.iter().all(|name| !name.exists()));
 }
 
@@ -593,7 +587,7 @@ fn what_another_migration_has_kept_stays_and_the_error_says_how_to_go_back() {
     let folder = tempfile::tempdir().unwrap();
     group(folder.path());
     let before = contents(folder.path());
-    of_group(&job(folder.path(), None));
+    migrated(&job(folder.path(), None));
     let other = json!({"zarr_format": 2, "attributes": {}}).to_string();
     fs::write(folder.path().join(".zgroup"), other).unwrap();
     fs::remove_file(folder.path().join("zarr.json")).unwrap();
@@ -622,7 +616,7 @@ fn an_array_and_a_group_that_a_link_names_again_are_migrated_in_place() {
         std::os::unix::fs::symlink(to, folder.path().join(link)).unwrap();
     }
     let before = all_values(folder.path());
-    let report = of_group(&job(folder.path(), None));
+    let report = migrated(&job(folder.path(), None));
     assert_eq!(report.arrays.len(), 11);
     assert_eq!(all_values(folder.path()), before);
     for path in ["scaled", "again", "inner/again", "all/again", "all/deep/cast"] {
@@ -642,7 +636,7 @@ fn nothing_in_a_group_of_zarr_v2_becomes_zarr_v3_without_the_group() {
         assert!(error.contains("is Zarr v2, and its readers would not see"), "{inside}: {error}");
         assert!(error.contains("migrate that group as a whole"), "{inside}: {error}");
     }
-    of_group(&job(folder.path(), None));
+    migrated(&job(folder.path(), None));
 }
 
 #[test]

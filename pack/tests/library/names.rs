@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::common::{Trial, create_group, list, one_thread, packed, within};
+use crate::common::{Trial, create_group, list, of_group, one_thread, packed, within};
 use recast_pack::{ArrayReport, ArrayRule, GroupJob, GroupReport, Job};
 use serde_json::json;
 
@@ -26,7 +26,7 @@ fn run(change: impl FnOnce(&mut GroupJob)) -> Result<GroupReport<ArrayReport>, S
     image(&input);
     let mut job = GroupJob::new(input, folder.path().join("out.zarr"), within(0.01));
     change(&mut job);
-    job.run(&one_thread()).map_err(|error| format!("{error:#}"))
+    of_group(job.run(&one_thread()))
 }
 
 #[test]

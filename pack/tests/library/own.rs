@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use crate::common::{
-    Sample, Trial, bytes, create_group, metadata, one_thread, options, outcome, packed, reports,
-    told, waves, weather,
+    Sample, Trial, bytes, create_group, metadata, of_group, one_thread, options, outcome, packed,
+    reports, told, waves, weather,
 };
 use recast_pack::{
     AllClose, ArrayInfo, ArrayReport, ArrayRule, CompareJob, GroupJob, GroupReport, Job,
@@ -38,7 +38,7 @@ fn pack_within(
         options: Some(options(own.clone()).into()),
     };
     let bounds = bounds.iter().map(bound).collect();
-    told(GroupJob { rules, bounds, ..trial.group_job(options(for_all)) }.run(&one_thread()))
+    of_group(GroupJob { rules, bounds, ..trial.group_job(options(for_all)) }.run(&one_thread()))
 }
 
 /// Each array that was packed, and the bound of its error.
@@ -287,7 +287,7 @@ fn a_recorded_bound_is_a_tolerance() {
         let trial = of_waves();
         pack(&trial, goal.clone(), "").unwrap();
         let job = CompareJob { recorded: true, ..CompareJob::new(trial.input(), trial.output()) };
-        let compared = told(job.run_group(&one_thread())).unwrap();
+        let compared = of_group(job.run_path(&one_thread())).unwrap();
         assert_eq!(compared.failure(), None, "{goal}");
         let bound = outcome(&compared.arrays, "t2m").report().unwrap().recorded.unwrap().tolerance;
         if let Some(tolerance) = tolerance {
@@ -296,7 +296,7 @@ fn a_recorded_bound_is_a_tolerance() {
         // A smaller one is not kept.
         let smaller = AllClose { atol: bound.atol / 64.0, rtol: bound.rtol / 64.0 };
         let job = CompareJob { tolerance: Some(smaller), ..job };
-        let failure = told(job.run_group(&one_thread())).unwrap().failure().unwrap();
+        let failure = of_group(job.run_path(&one_thread())).unwrap().failure().unwrap();
         assert!(failure.contains("--atol"), "{failure}");
     }
 }

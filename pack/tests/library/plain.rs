@@ -3,12 +3,13 @@
 use std::fmt::Debug;
 
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
-use recast_pack::{PackOptions, PackReport, Reader, Rounded, Rounder};
+use recast_pack::report::Rounded;
+use recast_pack::{PackOptions, PackReport, Reader, Rounder};
 use serde_json::{Value, json};
 
 use crate::common::{
     Random, Sample, Trial, bytes, codec_names, contents, create_group, f32s, little_endian,
-    metadata, one_thread, options, packed, read_by_zarrs, relative, scalars, sharding, told,
+    metadata, of_group, one_thread, options, packed, read_by_zarrs, relative, scalars, sharding,
     within,
 };
 
@@ -305,7 +306,7 @@ fn shards_missing_chunks_and_groups_work_as_with_codes() {
     let sparse = Sample::new("float32", &[64, 64], &[32, 32], json!(-1.5));
     sparse.create(&trial.input().join("sparse"));
     let report =
-        told(recast_pack::Job::run(&trial.group_job(any(within(0.5))), &one_thread())).unwrap();
+        of_group(recast_pack::Job::run(&trial.group_job(any(within(0.5))), &one_thread())).unwrap();
     assert_eq!(packed(&report), ["sparse", "t"]);
     let after = f32s(&read_by_zarrs(&trial.output().join("t")));
     assert!(

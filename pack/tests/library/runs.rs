@@ -11,9 +11,7 @@ use crate::common::{
     Sample, Trial, bytes, contents, create_group, little_endian, names, one_thread, options,
     quarters_as, store, text, within,
 };
-use recast_pack::{
-    GroupJob, Job, MigrateJob, PackJob, Pass, Progress, Runtime, UnpackGroupJob, UnpackJob,
-};
+use recast_pack::{GroupJob, Job, MigrateJob, PackJob, Pass, Progress, Runtime, UnpackJob};
 use serde_json::json;
 
 type Disturbance = Box<dyn FnOnce() + Send>;
@@ -279,8 +277,7 @@ fn every_job_that_writes_notices_that_its_input_changes() {
         let (runtime, progress) = disturbed(pass, move || store(&array, 60, &bytes(&[3.25_f32])));
         let output = trial.output();
         let error = match name {
-            "unpack" => UnpackJob::new(&place, output).run(&runtime).map(drop),
-            "unpack group" => UnpackGroupJob::new(&place, output).run(&runtime).map(drop),
+            "unpack" | "unpack group" => UnpackJob::new(&place, output).run(&runtime).map(drop),
             "pack group" => GroupJob::new(&place, output, within(0.01)).run(&runtime).map(drop),
             "migrate" | "migrate group" => {
                 MigrateJob::new(&place, Some(output)).run(&runtime).map(drop)

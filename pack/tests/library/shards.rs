@@ -7,7 +7,8 @@ use crate::common::{
     Random, Sample, Trial, assert_within, bytes, chunks, codec_names, create_group, f32s,
     little_endian, metadata, one_thread, options, read, read_by_zarrs, sharding, told, within,
 };
-use recast_pack::{ArrayInfo, Job, PackOptions, PackReport, Reading, ShardCodecs, UnpackJob};
+use recast_pack::report::Reading;
+use recast_pack::{ArrayInfo, Job, PackOptions, PackReport, ShardCodecs, UnpackJob};
 use serde_json::json;
 use zarrs::array::{Array, ArrayBytes, ArraySubset};
 use zarrs::filesystem::FilesystemStore;

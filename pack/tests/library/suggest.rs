@@ -3,9 +3,8 @@
 use crate::common::{
     Sample, Trial, bytes, f32s, little_endian, one_thread, sharding, told, within,
 };
-use recast_pack::{
-    CompareJob, Compressor, Counts, Known, Mark, PackOptions, Rung, SuggestJob, SuggestReport,
-};
+use recast_pack::report::{Counts, Known, Mark, Rung};
+use recast_pack::{CompareJob, Compressor, PackOptions, SuggestJob, SuggestReport};
 use serde_json::json;
 
 fn suggest(trial: &Trial) -> SuggestReport {

@@ -8,5 +8,5 @@ mod to_cf;
 
 pub use decoding::{CfCodecs, CodeDifferences, codecs_from_cf};
 pub use from_cf::{FromCfJob, FromCfReport};
-pub(crate) use to_cf::NotForCf;
-pub use to_cf::{ToCfJob, ToCfReport};
+pub use to_cf::ToCfReport;
+pub(crate) use to_cf::{NotForCf, to_cf};

@@ -1,6 +1,6 @@
 //! Replaces value codecs by CF's attributes over the same stored codes.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, bail};
 use recast_kernels::{ElementType, Scalar};
@@ -18,7 +18,6 @@ use crate::array::source::Source;
 use crate::check::difference::Differences;
 use crate::choose::inverse::closest;
 use crate::error::Result;
-use crate::jobs::job::Job;
 use crate::json;
 use crate::metadata::codecs::configured;
 use crate::metadata::document::PROVENANCE;
@@ -60,18 +59,6 @@ struct Line {
     unit: f64,
 }
 
-/// Writes the stored integers of an array with the attributes `scale_factor`, `add_offset` and
-/// `_FillValue`, in place of its value codecs.
-#[derive(Clone, Debug)]
-pub struct ToCfJob {
-    /// The array to read.
-    pub input: PathBuf,
-    /// The Zarr v3 array to write.
-    pub output: PathBuf,
-    /// Replaces an array at `output`, once the new one is whole.
-    pub overwrite: bool,
-}
-
 /// The report of an array written for CF.
 #[derive(Clone, Debug, Serialize)]
 pub struct ToCfReport {
@@ -100,52 +87,43 @@ pub struct ToCfReport {
     pub outside_links: OutsideLinks,
 }
 
-impl ToCfJob {
-    /// Converts `input` to `output`.
-    #[must_use]
-    pub fn new(input: impl Into<PathBuf>, output: impl Into<PathBuf>) -> Self {
-        Self { input: input.into(), output: output.into(), overwrite: false }
-    }
-}
+/// Writes the stored integers of an array with the attributes `scale_factor`, `add_offset` and `_FillValue`, in place of its
+/// value codecs.
+pub(crate) fn to_cf(
+    input: &Path,
+    output: &Path,
+    destination: &Destination,
+    runtime: &Runtime,
+) -> Result<(ToCfReport, Staged)> {
+    let source = Source::open_for(runtime, input)?;
+    let staged = destination.stage()?;
+    let workers = Workers::within(runtime, [source.chunk_memory()])?;
+    let chain = source.codecs().chain(source.element_type(), source.fill_value())?;
+    let conversion = convert(&source, &chain);
+    let conversion = conversion.with_context(|| input.display().to_string())?;
 
-impl Job for ToCfJob {
-    type Report = ToCfReport;
-
-    fn places(&self) -> (&Path, &Path, bool) {
-        (&self.input, &self.output, self.overwrite)
-    }
-
-    fn write(&self, destination: &Destination, runtime: &Runtime) -> Result<(ToCfReport, Staged)> {
-        let source = Source::open_for(runtime, &self.input)?;
-        let staged = destination.stage()?;
-        let workers = Workers::within(runtime, [source.chunk_memory()])?;
-        let chain = source.codecs().chain(source.element_type(), source.fill_value())?;
-        let conversion = convert(&source, &chain);
-        let conversion = conversion.with_context(|| self.input.display().to_string())?;
-
-        let mut rewritten = RewrittenMetadata::new(&source)?;
-        rewritten.replace_value_codecs(|_| Ok(Vec::new()))?;
-        let fill = chain.encoded_fill_value().context("the fill value cannot be encoded")?;
-        let stored = Scalar::from_bits(conversion.code_type, fill.bits());
-        rewritten.set_values(conversion.code_type, stored);
-        rewritten.set_attributes(conversion.attributes.clone());
-        let transferred = rewritten.write(&source, staged.path(), Transfer::Copy, &workers)?;
-        let masked = check(&source, staged.path(), &conversion.line, &workers);
-        let masked_fill_values = masked.with_context(|| self.input.display().to_string())?;
-        let report = ToCfReport {
-            input: as_shown(&self.input),
-            output: as_shown(&self.output),
-            data_type: source.element_type(),
-            stored_data_type: conversion.code_type,
-            attributes: attributes::picked(&conversion.attributes, &attributes::APPLIED),
-            differences: conversion.differences,
-            which: conversion.what,
-            chunks: transferred.copied,
-            masked_fill_values,
-            outside_links: OutsideLinks::default(),
-        };
-        Ok((report, staged))
-    }
+    let mut rewritten = RewrittenMetadata::new(&source)?;
+    rewritten.replace_value_codecs(|_| Ok(Vec::new()))?;
+    let fill = chain.encoded_fill_value().context("the fill value cannot be encoded")?;
+    let stored = Scalar::from_bits(conversion.code_type, fill.bits());
+    rewritten.set_values(conversion.code_type, stored);
+    rewritten.set_attributes(conversion.attributes.clone());
+    let transferred = rewritten.write(&source, staged.path(), Transfer::Copy, &workers)?;
+    let masked = check(&source, staged.path(), &conversion.line, &workers);
+    let masked_fill_values = masked.with_context(|| input.display().to_string())?;
+    let report = ToCfReport {
+        input: as_shown(input),
+        output: as_shown(output),
+        data_type: source.element_type(),
+        stored_data_type: conversion.code_type,
+        attributes: attributes::picked(&conversion.attributes, &attributes::APPLIED),
+        differences: conversion.differences,
+        which: conversion.what,
+        chunks: transferred.copied,
+        masked_fill_values,
+        outside_links: OutsideLinks::default(),
+    };
+    Ok((report, staged))
 }
 
 /// Finds the attributes with which CF's arithmetic gives the values that the chain gives.

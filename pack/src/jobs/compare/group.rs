@@ -11,11 +11,11 @@ use super::{CompareJob, CompareReport};
 use crate::array::source::array_of;
 use crate::check::nodes::{self, Same};
 use crate::error::{Error, Interrupted, NotFound, Result};
-use crate::jobs::tree::{ArrayOutcome, Outcome, arrays_of};
+use crate::jobs::tree::{ArrayOutcome, Outcome, PathReport, arrays_of};
 use crate::metadata::tree::{self, Node};
 use crate::options::AllClose;
 use crate::runtime::Runtime;
-use crate::store::location::{Kind, Location, below};
+use crate::store::location::{Kind, Location, below, is_group};
 use crate::text::{as_shown, number_of_arrays};
 
 /// How far the arrays of two groups differ.
@@ -56,12 +56,20 @@ pub struct GroupTotal {
 }
 
 impl CompareJob {
-    /// Reads both groups. An array that cannot be compared is in the report and not an error.
+    /// Reads two arrays, or two groups: an array of groups that cannot be compared is in the report and not an error.
     ///
     /// # Errors
-    /// A path that is not a group; groups without arrays.
-    pub fn run_group(&self, runtime: &Runtime) -> std::result::Result<GroupComparison, Error> {
-        in_default_environment((self, runtime), |(job, runtime)| Ok(job.compared_group(runtime)?))
+    /// As [`Self::run`]; a group and an array; groups without arrays.
+    pub fn run_path(
+        &self,
+        runtime: &Runtime,
+    ) -> std::result::Result<PathReport<CompareReport, GroupComparison>, Error> {
+        if !is_group(&self.a) && !is_group(&self.b) {
+            return Ok(PathReport::Array(Box::new(self.run(runtime)?)));
+        }
+        in_default_environment((self, runtime), |(job, runtime)| {
+            Ok(PathReport::Group(job.compared_group(runtime)?))
+        })
     }
 
     fn compared_group(&self, runtime: &Runtime) -> Result<GroupComparison> {

@@ -129,7 +129,7 @@ impl CompareJob {
         }
     }
 
-    /// Reads both arrays; [`Self::run_group`] is for groups. Elements over the tolerance are in the report and not an error.
+    /// Reads both arrays; [`Self::run_path`] is for groups, too. Elements over the tolerance are in the report and not an error.
     ///
     /// # Errors
     /// An array that cannot be read; shapes that differ.

@@ -9,12 +9,11 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use recast_kernels::in_default_environment;
-use serde::Serialize;
 
 use crate::array::source::Source;
 use crate::error::{Error, Result};
 use crate::jobs::job::{Job, outside_links};
-use crate::jobs::tree::GroupReport;
+use crate::jobs::tree::PathReport;
 use crate::metadata::tree;
 use crate::runtime::{Runtime, Workers};
 use crate::store::destination::Destination;
@@ -26,22 +25,12 @@ use array::{Migration, nothing_to_migrate};
 
 pub use array::{ArrayMigration, MigrateJob};
 
-/// The report of a migration.
-#[derive(Clone, Debug, Serialize)]
-#[serde(untagged)]
-pub enum MigrateReport {
-    /// An array.
-    Array(Box<ArrayMigration>),
-    /// A group.
-    Group(GroupReport<ArrayMigration>),
-}
-
 impl MigrateJob {
     /// Migrates the array or group.
     ///
     /// # Errors
     /// Nothing to migrate; chunks that change; an output that cannot be written. Everything stays as it was.
-    pub fn run(&self, runtime: &Runtime) -> std::result::Result<MigrateReport, Error> {
+    pub fn run(&self, runtime: &Runtime) -> std::result::Result<PathReport<ArrayMigration>, Error> {
         if let Some(output) = &self.output {
             return ToOutput { job: self, output }.run(runtime);
         }
@@ -53,23 +42,21 @@ impl MigrateJob {
         })
     }
 
-    fn in_place(&self, runtime: &Runtime) -> Result<MigrateReport> {
+    fn in_place(&self, runtime: &Runtime) -> Result<PathReport<ArrayMigration>> {
         if is_group(&self.input) {
-            return Ok(MigrateReport::Group(group::in_place(self, runtime)?));
+            return Ok(PathReport::Group(group::in_place(self, runtime)?));
         }
         let folder = Location::new(&self.input).ok().and_then(|array| array.directory());
         let kept = folder.map_or(Ok(Vec::new()), |folder| in_place::finish(&folder))?;
         if !kept.is_empty() {
             let source = Source::open_for(runtime, &self.input)?;
             if nothing_to_migrate(&source).is_some() {
-                return Ok(MigrateReport::Array(Box::new(ArrayMigration::finished(
-                    &source, &kept,
-                ))));
+                return Ok(PathReport::Array(Box::new(ArrayMigration::finished(&source, &kept))));
             }
         }
         let (source, workers) = self.open(runtime)?;
         let migration = while_unchanged(&[&self.input], || self.migration(source, &workers))?;
-        Ok(MigrateReport::Array(Box::new(migration.in_place()?)))
+        Ok(PathReport::Array(Box::new(migration.in_place()?)))
     }
 
     /// Opens the array, which has something to migrate.
@@ -99,7 +86,7 @@ struct ToOutput<'a> {
 }
 
 impl Job for ToOutput<'_> {
-    type Report = MigrateReport;
+    type Report = PathReport<ArrayMigration>;
 
     fn places(&self) -> (&Path, &Path, bool) {
         (&self.job.input, self.output, self.job.overwrite)
@@ -109,18 +96,18 @@ impl Job for ToOutput<'_> {
         &self,
         destination: &Destination,
         runtime: &Runtime,
-    ) -> Result<(MigrateReport, Staged)> {
+    ) -> Result<(Self::Report, Staged)> {
         let Self { job, output } = *self;
         if is_group(&job.input) {
             let nodes = tree::nodes_at(&job.input)?;
             let staged = destination.stage()?;
             let report = group::write(job, &nodes, destination, staged.path(), runtime)?;
-            return Ok((MigrateReport::Group(report), staged));
+            return Ok((PathReport::Group(report), staged));
         }
         let (source, workers) = job.open(runtime)?;
         let staged = destination.stage()?;
         let report = job.migration(source, &workers)?.write(staged.path(), output, &workers);
         let report = report.with_context(|| job.input.display().to_string())?;
-        Ok((MigrateReport::Array(Box::new(report)), staged))
+        Ok((PathReport::Array(Box::new(report)), staged))
     }
 }

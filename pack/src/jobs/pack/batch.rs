@@ -42,7 +42,7 @@ pub struct PackJob {
     pub overwrite: bool,
     /// Writes the attribute `recast`, which says where the values come from.
     pub provenance: bool,
-    /// Gathers [`crate::Charts`] for the report, in a pass of their own.
+    /// Gathers [`crate::report::Charts`] for the report, in a pass of their own.
     pub charts: bool,
 }
 

@@ -61,7 +61,7 @@ impl SuggestJob {
         Self { input: input.into(), options: PackOptions::default(), config: None }
     }
 
-    /// Looks at an array; [`Self::run_group`] is for groups.
+    /// Looks at an array; [`Self::run_path`] is for groups, too.
     ///
     /// # Errors
     /// Options that say what to keep, for that is the question; an array that cannot be read, or packed with no bound, such

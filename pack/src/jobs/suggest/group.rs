@@ -13,13 +13,14 @@ use super::array::{
 };
 use super::{SuggestReport, Suggestion};
 use crate::array::source::{Source, fill_check};
-use crate::error::{Error, Result, is_of_array};
+use crate::error::{Error, Result, is_of_array, usage};
 use crate::jobs::rules::{described, properties};
-use crate::jobs::tree::{ArrayOutcome, Outcome, each_array};
+use crate::jobs::tree::{ArrayOutcome, Outcome, PathReport, each_array};
 use crate::metadata::coordinates::coordinates;
 use crate::metadata::tree;
 use crate::options::PackOptions;
 use crate::runtime::Runtime;
+use crate::store::location::is_group;
 use crate::text::{as_shown, bytes, escaped, number_of_arrays, times_smaller};
 
 /// The suggestions for a group.
@@ -37,14 +38,27 @@ pub struct SuggestGroupReport {
 }
 
 impl SuggestJob {
-    /// Looks at the arrays of a group.
+    /// Looks at an array, or at the arrays of a group. An array of a group for which nothing can be suggested is in the report,
+    /// with the reason.
     ///
     /// # Errors
-    /// Options that say what to keep; a group that cannot be read. An array for which nothing can be suggested is in the
-    /// report, with the reason.
-    pub fn run_group(&self, runtime: &Runtime) -> std::result::Result<SuggestGroupReport, Error> {
-        check(&self.options)?;
-        in_default_environment((self, runtime), |(job, runtime)| Ok(job.suggest_group(runtime)?))
+    /// As [`Self::run`]; a group that cannot be read; a file for the bounds of a group, and an array.
+    pub fn run_path(
+        &self,
+        runtime: &Runtime,
+    ) -> std::result::Result<PathReport<SuggestReport, SuggestGroupReport>, Error> {
+        if is_group(&self.input) {
+            check(&self.options)?;
+            return in_default_environment((self, runtime), |(job, runtime)| {
+                Ok(PathReport::Group(job.suggest_group(runtime)?))
+            });
+        }
+        if self.config.is_some() {
+            let text =
+                "is not a group, and --write is for groups; copy a command from the last lines";
+            usage(format!("{} {text}", self.input.display()))?;
+        }
+        Ok(PathReport::Array(Box::new(self.run(runtime)?)))
     }
 
     fn suggest_group(&self, runtime: &Runtime) -> Result<SuggestGroupReport> {

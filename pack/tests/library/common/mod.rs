@@ -10,7 +10,7 @@ use std::sync::Arc;
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use recast_pack::{
     AllClose, ArrayOutcome, ArrayReport, CatFormat, CompareJob, GroupJob, GroupReport, Job,
-    Outcome, PackJob, PackOptions, PackReport, Runtime, cat,
+    Outcome, PackJob, PackOptions, PackReport, PathReport, Runtime, UnpackJob, cat,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -211,6 +211,18 @@ pub(crate) fn options(json: Value) -> PackOptions {
 /// The outcome of a job, or what the command says of it.
 pub(crate) fn told<T>(outcome: Result<T, recast_pack::Error>) -> Result<T, String> {
     outcome.map_err(text)
+}
+
+/// As [`told`], of a job on a group.
+pub(crate) fn of_group<A, G>(
+    outcome: Result<PathReport<A, G>, recast_pack::Error>,
+) -> Result<G, String> {
+    told(outcome).map(|report| report.group().unwrap())
+}
+
+/// The job that writes an array with CF's attributes.
+pub(crate) fn to_cf(input: impl Into<PathBuf>, output: impl Into<PathBuf>) -> UnpackJob {
+    UnpackJob { to_cf: true, ..UnpackJob::new(input, output) }
 }
 
 /// An error with its causes.
