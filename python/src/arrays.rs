@@ -30,7 +30,7 @@ pub(crate) fn input<'py>(object: &Bound<'py, PyAny>) -> PyResult<Array<'py>> {
     Ok(as_array(object)?.cast_into::<PyUntypedArray>()?)
 }
 
-/// An array of NumPy with the elements of any object: through ``__dlpack__`` if it has no ``__array__``.
+/// An array of `NumPy` with the elements of any object: through ``__dlpack__`` if it has no ``__array__``.
 #[pyfunction]
 pub(crate) fn as_array<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     /// Devices of DLPack whose memory the CPU can read: kDLCPU, kDLCUDAHost, kDLROCMHost, kDLCUDAManaged.

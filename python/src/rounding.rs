@@ -55,6 +55,12 @@ impl Rounder {
         Ok(out)
     }
 
+    /// Whether two elements of a block are different numbers.
+    fn tells_apart(&self, block: &Bound<'_, PyUntypedArray>) -> PyResult<bool> {
+        let elements = self::block(block, self.inner.element_type())?;
+        Ok(block.py().detach(|| self.inner.tells_apart(elements)))
+    }
+
     fn __reduce__<'py>(
         slf: &Bound<'py, Self>,
     ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {

@@ -207,3 +207,17 @@ def test_netcdf_files_shrink_and_netcdf4_reads_them(tmp_path):
     assert (tmp_path / "plain.nc").stat().st_size < 0.9 * (tmp_path / "all.nc").stat().st_size
     with netcdf.Dataset(tmp_path / "plain.nc") as file:
         assert_rounded(np.ma.filled(file["t"][...], np.nan), ds.t)
+
+
+def test_a_bound_that_leaves_one_value_of_several_is_refused():
+    xr = pytest.importorskip("xarray")
+    rain = np.random.default_rng(0).gamma(0.3, 1e-5, (20, 30)).astype("float32")
+    rain[3] = 0
+    ds = xr.Dataset({"t": (("y", "x"), rain * 1e7 + 280), "rain": (("y", "x"), rain)})
+    ds.rain.attrs["_FillValue"] = np.float32(-9999)
+    rain[0, 0] = -9999
+    with pytest.raises(ValueError, match="rain: max_abs_error=0.01 leaves one value of several"):
+        round_to(ds, max_abs_error=BOUND)
+    assert (round_to(ds, max_abs_error=BOUND, allow_constant=True).rain[1:] == 0).all()
+    round_to(ds, max_abs_error={"t": BOUND, "rain": 1e-7})
+    round_to(np.full(3, 1e-5), max_abs_error=BOUND)

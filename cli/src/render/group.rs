@@ -6,7 +6,7 @@ use recast_pack::{ArrayOutcome, ArrayReport, GroupReport, Outcome, PackReport};
 
 use super::counts::stored;
 use super::links::outside_links;
-use super::pack::{clamping, readers};
+use super::pack::{beyond, clamping, notes, readers};
 use super::report::Report;
 use super::table::Table;
 
@@ -70,6 +70,14 @@ impl Report for GroupReport<ArrayReport> {
         for (array, report) in packed(self) {
             if let Some(coarse) = report.coarse {
                 table.row("coarse", format!("{array}: {coarse}"));
+            }
+        }
+        for (array, report) in packed(self) {
+            for (label, text) in notes(report) {
+                table.row(label, format!("{array}: {text}"));
+            }
+            if let Some((text, true)) = beyond(report) {
+                table.row("range", format!("{array}: {text}"));
             }
         }
         warnings(self, table);

@@ -110,7 +110,7 @@ fn rows_of_choice(report: &PackReport, table: &mut Table) {
 }
 
 /// What decoded values are beyond the data, and whether that is more than the rounding of float32, which nobody looks for.
-fn beyond(report: &PackReport) -> Option<(String, bool)> {
+pub(super) fn beyond(report: &PackReport) -> Option<(String, bool)> {
     let ((least, greatest), kept) = report.decoded_range.zip(report.kept_range)?;
     let magnitude = kept.0.to_f64().abs().max(kept.1.to_f64().abs());
     let rounding = 2.0 * f64::from(f32::EPSILON) * magnitude;
@@ -134,9 +134,6 @@ fn rows_of_counts(report: &PackReport, table: &mut Table) {
     if nan > 0 || report.nan.is_some() {
         table.detail("NaN", format!("{}{}", count(nan), stored_as(report.nan)));
     }
-    if let Some(kinds) = &report.nan_kinds {
-        table.row("kinds of NaN", format!("{kinds}; --readers any keeps them"));
-    }
     for missing in &report.missing {
         let code = stored_as(missing.code);
         table.detail(
@@ -152,20 +149,8 @@ fn rows_of_counts(report: &PackReport, table: &mut Table) {
     if let Some(hint) = report.hint {
         table.row("hint", hint);
     }
-    for Suspect { value, count: number } in &report.suspects {
-        let value = scalar_text(Some(*value));
-        table.row(
-            "note",
-            format!(
-                "{} {value}, which looks like a missing value that no attribute names; if it is, \
-                 use --missing {value}",
-                if *number == 1 {
-                    "1 element is".to_owned()
-                } else {
-                    format!("{} elements are", count(*number))
-                }
-            ),
-        );
+    for (label, text) in notes(report) {
+        table.row(label, text);
     }
     table.detail("mapped", count(counts.mapped));
     if report.is_clamped_to_range() || report.options.out_of_range == OutOfRange::Clamp {
@@ -173,13 +158,37 @@ fn rows_of_counts(report: &PackReport, table: &mut Table) {
         let by = if by > 0.0 { format!(", by {} at most", measured(by)) } else { String::new() };
         table.detail("clamped", format!("{}{by}", count(counts.clamped)));
     }
+}
+
+/// What the report of a group says of each array, too: what became of values that keep no bound, and what to look at.
+pub(super) fn notes(report: &PackReport) -> Vec<(&'static str, String)> {
+    let counts = &report.counts;
+    let mut notes = Vec::new();
+    if let Some(kinds) = &report.nan_kinds {
+        notes.push(("kinds of NaN", format!("{kinds}; --readers any keeps them")));
+    }
+    for Suspect { value, count: number } in &report.suspects {
+        let value = scalar_text(Some(*value));
+        let elements = match number {
+            1 => "1 element is".to_owned(),
+            number => format!("{} elements are", count(*number)),
+        };
+        notes.push((
+            "note",
+            format!(
+                "{elements} {value}, which looks like a missing value that no attribute names; if it is, use \
+                 --missing {value}"
+            ),
+        ));
+    }
     if report.options.out_of_range == OutOfRange::Wrap {
-        table.row("wrapped", count(counts.wrapped));
+        notes.push(("wrapped", count(counts.wrapped)));
     }
     if report.options.allow_collisions {
         let (nan, missing) = (count(counts.became_nan), count(counts.became_missing));
-        table.row("collisions", format!("{nan} became NaN, {missing} a missing value"));
+        notes.push(("collisions", format!("{nan} became NaN, {missing} a missing value")));
     }
+    notes
 }
 
 fn rows_of_sizes(report: &PackReport, table: &mut Table) {
@@ -235,5 +244,6 @@ fn rows_of_errors(report: &PackReport, table: &mut Table) {
     } else {
         String::new()
     };
-    errors::rows(&report.error.errors, table, &bound, false);
+    let kept = if report.is_clamped_to_range() { " of the values kept" } else { "" };
+    errors::rows(&report.error.errors, table, &format!("{kept}{bound}"), false);
 }

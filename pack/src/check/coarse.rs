@@ -1,8 +1,9 @@
 //! Whether a bound leaves anything of the values.
 
+use recast_kernels::ElementType;
 use serde::Serialize;
 
-use crate::options::PackOptions;
+use crate::options::{PackOptions, finite};
 use crate::scan::number::{extent, magnitude};
 use crate::scan::survey::Survey;
 use crate::text::measured;
@@ -13,7 +14,7 @@ const COARSE: f64 = 0.1;
 /// A bound that exceeds a tenth of the range of the values, or of their standard deviation.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct CoarseBound {
-    /// The bound; of multiples of a step, half of it.
+    /// The bound; of multiples of a step, half of it, as with a scale that was given.
     pub bound: f64,
     /// In units of the range of the values; if all are equal, of their magnitude.
     pub of_range: f64,
@@ -25,7 +26,10 @@ impl CoarseBound {
     /// `None` if the bound is not coarse.
     pub(crate) fn of(options: &PackOptions, survey: &Survey) -> Option<Self> {
         let step = options.precision.map(|step| step / options.errors_in_a_step());
-        let bound = options.max_abs_error.or(step)?;
+        let is_integer = options.data_type.is_some_and(ElementType::is_integer);
+        let scale = options.scale.as_ref().and_then(finite).filter(|_| is_integer);
+        let of_scale = scale.map(|scale| 0.5 / scale.abs());
+        let bound = options.max_abs_error.or(step).or(of_scale)?;
         let range = survey.range()?;
         let unit = match extent(range) {
             0.0 => magnitude(range),

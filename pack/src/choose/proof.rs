@@ -2,7 +2,7 @@
 
 use std::iter::successors;
 
-use anyhow::bail;
+use anyhow::{anyhow, bail};
 use recast_kernels::{ElementType, Format, OutOfRange, Rounding, Scalar};
 
 use super::candidate::Candidate;
@@ -12,9 +12,10 @@ use crate::check::comparison::Tolerance;
 use crate::error::Result;
 use crate::options::is_power_of_two;
 use crate::scan::grid::Distance;
-use crate::scan::number::unit_roundoff;
-use crate::scan::survey::{Survey, union};
-use crate::text::measured;
+use crate::scan::missing::advice_on_suspects;
+use crate::scan::number::{rounded, unit_roundoff};
+use crate::scan::survey::{Survey, Suspects, union};
+use crate::text::{measured, scalar_text};
 
 /// Refuses a bound that leaves one value of an array that has several, unless the options allow that.
 ///
@@ -25,23 +26,31 @@ pub(crate) fn refuse_constant(
     candidate: &Candidate,
     survey: &Survey,
 ) -> Result<()> {
-    let mut ranges = survey.ranges_to_tell_apart();
-    let lost = ranges.find(|&range| candidate.leaves_one_of(range));
-    let Some((least, greatest)) = lost.filter(|_| !facts.options.allow_constant) else {
-        return Ok(());
-    };
     let Tolerance { absolute, relative, name, .. } = facts.tolerance();
     let bound = absolute.max(relative);
     // Without a bound, nothing is promised.
-    if bound.is_infinite() {
+    if facts.options.allow_constant || bound.is_infinite() {
         return Ok(());
     }
+    // A missing value that nothing names must not hide that all others become one.
+    let Suspects { values: suspects, others } = survey.suspects()?;
+    let in_type = |number: f64| rounded(number, survey.element_type);
+    let others = others.and_then(|(least, greatest)| in_type(least).zip(in_type(greatest)));
+    let mut ranges = survey.ranges_to_tell_apart().chain(others);
+    let Some((least, greatest)) = ranges.find(|&range| candidate.leaves_one_of(range)) else {
+        return Ok(());
+    };
     let other =
         if facts.options.error_over_range.is_none() { "such as --error-over-range, " } else { "" };
-    bail!(
+    let error = anyhow!(
         "the bound {bound:?} of {name} leaves one value: all from {least} to {greatest} become equal; use a \
          finer bound, {other}for a group a table of --config or --exclude; --allow-constant accepts it"
-    )
+    );
+    if suspects.is_empty() {
+        return Err(error);
+    }
+    let named: Vec<String> = suspects.iter().map(|one| scalar_text(Some(*one))).collect();
+    Err(error.context(advice_on_suspects(&named, &suspects)))
 }
 
 /// Refuses codecs that do not keep the bound for all values that are promised it.

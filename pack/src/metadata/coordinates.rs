@@ -85,7 +85,7 @@ const OF_PLACES: [&str; 15] = [
 ];
 
 /// The paths of all coordinates, each with the reason. The arrays that another one names are those in the nearest group, from
-/// that of the other one up to the root; with a slash before the name, those of the root.
+/// that of the other one up to the root; with a slash before the name, those of the root; with `../`, from groups above.
 #[must_use]
 pub fn coordinates(nodes: &[Described<'_>]) -> BTreeMap<String, String> {
     let mut coordinates = BTreeMap::new();
@@ -175,8 +175,7 @@ fn named<'a>(
                 if is_term {
                     continue;
                 }
-                let of_root = name.strip_prefix('/').map(|name| ("", name));
-                let (folder, name) = of_root.unwrap_or((folder, name));
+                let (folder, name) = resolved(folder, name);
                 let mut paths = from_below(folder).map(|folder| path_in(folder, name));
                 let path = paths.find(|path| arrays.contains(path.as_str()));
                 found.extend(path.map(|path| (path, attribute, node.path)));
@@ -184,6 +183,21 @@ fn named<'a>(
         }
         found
     })
+}
+
+/// The group in which a name is looked for, and the rest of the name: as CF has paths (section 2.7), from the root after a slash, one
+/// group up for each `../`.
+fn resolved<'a>(mut folder: &'a str, mut name: &'a str) -> (&'a str, &'a str) {
+    if let Some(name) = name.strip_prefix('/') {
+        return ("", name);
+    }
+    while let Some((start @ ("." | ".."), rest)) = name.split_once('/') {
+        if start == ".." {
+            folder = folder.rsplit_once('/').map_or("", |(above, _)| above);
+        }
+        name = rest;
+    }
+    (folder, name)
 }
 
 /// A group and those around it, the root last.

@@ -16,6 +16,8 @@ use crate::store::parse::Document;
 
 /// The attribute with the provenance.
 pub(crate) const PROVENANCE: &str = "recast";
+/// Its values that `--missing` named and no attribute of the array.
+pub(crate) const MISSING: &str = "missing";
 
 /// Its member with the grid on which values must be to keep the bound.
 pub(crate) const GRID: &str = "grid";

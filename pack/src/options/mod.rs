@@ -495,7 +495,10 @@ impl PackOptions {
         }
         let is_exact = self.is_explicit() && self.scale.is_none() && self.offset.is_none();
         let max_abs_error = if is_exact { Some(0.0) } else { self.max_abs_error };
-        Ok(Self { max_abs_error, ..self.clone() })
+        // Codes of a float have no steps that a report could name, so the bound is for all integers of the range.
+        let is_float = self.data_type.is_some_and(ElementType::is_float);
+        let grid = if is_float { Some(false) } else { self.grid };
+        Ok(Self { max_abs_error, grid, ..self.clone() })
     }
 
     /// The same, with the error in the array's unit if it is given in units of its range.

@@ -155,6 +155,21 @@ impl Rounder {
         });
     }
 
+    /// Whether two elements are different numbers: neither NaN or infinite, nor a value that rounding leaves as it is because it is
+    /// missing or the fill value.
+    #[must_use]
+    pub fn tells_apart(&self, elements: &[u8]) -> bool {
+        let size = self.element_type.size();
+        let is_ordinary =
+            |element: &&[u8]| !self.stay.chunks_exact(size).any(|stay| stay == *element);
+        let ordinary = elements.chunks_exact(size).filter(is_ordinary);
+        let mut numbers = ordinary
+            .filter_map(|element| Scalar::from_ne_bytes(self.element_type, element))
+            .filter(|number| number.is_finite());
+        let first = numbers.next();
+        first.is_some_and(|first| numbers.any(|number| !number.equals(first)))
+    }
+
     fn round_in_default_environment(&self, elements: &[u8], rounded: &mut [u8]) {
         let pass = RoundingPass { elements, rounded, stay: &self.stay };
         let step = match self.rounded {

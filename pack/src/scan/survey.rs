@@ -12,7 +12,7 @@ use zarr_recast::JsonScalar;
 use super::counts::Counts;
 use super::grid::Grids;
 use super::limits::{ClampStats, Limits};
-use super::missing::Markers;
+use super::missing::{Markers, customary_markers};
 use super::nan_kinds::NanKinds;
 use super::number::{NumberReader, extent, is_less};
 use crate::error::{Error, Result};
@@ -88,6 +88,13 @@ pub struct Survey {
 /// The greatest key of the excerpts that are kept of so many bytes: keys are spread evenly, so they come to [`EXCERPTS`].
 pub(super) fn greatest_key(bytes: u64) -> u64 {
     u64::MAX.checked_div(bytes.div_ceil(EXCERPTS)).unwrap_or(u64::MAX)
+}
+
+/// Values that look like missing ones that nothing names.
+pub(crate) struct Suspects {
+    pub(crate) values: Vec<Scalar>,
+    /// The range of all others, as the sample shows it; `None` without suspects.
+    pub(crate) others: Option<(f64, f64)>,
 }
 
 impl Survey {
@@ -234,6 +241,22 @@ impl Survey {
         let fills = self.fills_that_are_values().filter(|fill| fill.is_finite());
         let with_fills = fills.map(move |fill| union(values, Some((fill, fill))));
         std::iter::once(values).chain(with_fills).flatten()
+    }
+
+    /// The ends of the data that look like missing values, because they are customary and far from all others.
+    pub(crate) fn suspects(&self) -> Result<Suspects> {
+        let ends = customary_markers(self.data_range);
+        let markers: Markers = ends.iter().copied().collect();
+        let others = markers.range_of_others(self.element_type, &self.sample)?;
+        let is_far = |suspect: &Scalar| {
+            let Some((least, greatest)) = others else { return true };
+            let value = suspect.to_f64();
+            let gap = (least - value).max(value - greatest);
+            gap > greatest - least
+        };
+        let far: Vec<Scalar> = ends.into_iter().filter(is_far).collect();
+        let others = others.filter(|_| !far.is_empty());
+        Ok(Suspects { values: far, others })
     }
 
     /// The unit in which an error may be given: the greatest less the least value, after they are clamped.

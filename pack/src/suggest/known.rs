@@ -84,7 +84,6 @@ impl Statistics {
             sums.count += 1;
             sums.differences += value - middle;
             sums.squares += (value - middle).powi(2);
-            sums.has_negative_zero |= *value == 0.0 && value.is_sign_negative();
         }
         let row = shape.last().map_or(1, |&extent| extent.max(1) as usize);
         let differences = values
@@ -118,11 +117,14 @@ pub(crate) fn look(
     let work = |number: u64| -> Result<Statistics> {
         let region = sample.region(number)?;
         let Some(elements) = sample.read(&region)? else { return Ok(Statistics::default()) };
-        let mut values = reader.read(&elements)?;
+        let mut values: Vec<f64> = reader.read(&elements)?;
+        let has_negative_zero =
+            values.iter().any(|value| *value == 0.0 && value.is_sign_negative());
         for value in values.iter_mut().filter(|value| reserved.contains(value)) {
             *value = f64::NAN;
         }
-        Ok(Statistics::of(&values, &region.shape, middle, range))
+        let of_values = Statistics::of(&values, &region.shape, middle, range);
+        Ok(Statistics { has_negative_zero, ..of_values })
     };
     let sums = workers.merge("information", sample.chunks(), work, Statistics::merge)?;
     let count = sums.count.max(1) as f64;

@@ -672,3 +672,38 @@ fn codes_in_shards_get_codecs_inside_and_go_back_to_the_same_files() {
     assert_eq!(chunks(&back), chunks(&trial.input()));
     assert_eq!(crate::common::read(&back), elements);
 }
+
+/// On the grid of the codes a marker has no code of its own, so nothing but the name says that it is missing.
+#[test]
+fn values_that_were_named_as_missing_are_missing_for_cf() {
+    let values: Vec<f64> =
+        (0..1000).map(|i| if i % 7 == 0 { -999.0 } else { f64::from(i) }).collect();
+    for goal in [json!({"max-abs-error": 0.1}), json!({"scale": 1, "data-type": "int32"})] {
+        let trial = Trial::new(&values, 1000, json!({"fill_value": "NaN"}));
+        let mut goal = goal;
+        goal["missing"] = json!([-999]);
+        trial.pack(options(goal)).unwrap();
+        let back = trial.place("back.zarr");
+        let report = as_cf(&trial.output(), &back);
+        let stored = integers(&read_by_zarrs(&back), report.stored_data_type.name());
+        let marker = stored[0];
+        let named = format!("{:?}", report.attributes.get("missing_value"));
+        assert!(named.contains(&format!("({marker})")), "{named}");
+        assert!(
+            stored.iter().zip(&values).all(|(code, value)| (*code == marker) == (*value == -999.0))
+        );
+    }
+}
+
+/// xarray scales floats, too.
+#[test]
+fn values_that_attributes_scale_already_are_not_written_for_cf() {
+    for attribute in ["scale_factor", "add_offset"] {
+        let values: Vec<f32> = (0..100).map(|i| i as f32 / 10.0).collect();
+        let trial = Trial::new(&values, 100, json!({"attributes": {attribute: 10.0}}));
+        trial.pack(within(0.01)).unwrap();
+        let error = to_cf(trial.output(), trial.place("back.zarr")).run(&one_thread());
+        let error = text(error.unwrap_err());
+        assert!(error.contains(attribute) && error.contains("recast unpack"), "{error}");
+    }
+}

@@ -108,3 +108,28 @@ fn an_array_of_one_dimension_with_a_positive_direction_is_a_vertical_coordinate(
         Some("a coordinate: its positive is up")
     );
 }
+
+/// CF 1.12, section 2.7: `../` is one group up, and a slash the root.
+#[test]
+fn names_with_paths_lead_to_coordinates_of_other_groups() {
+    let trial = Trial::empty();
+    let place = |path: &str| trial.input().join(path);
+    for group in ["", "a", "a/b", "c"] {
+        create_group(&place(group));
+    }
+    let named = json!({"coordinates": "../up ./here /root ../../c/aside", "bounds": "../none"});
+    for (path, attributes) in [
+        ("a/b/field", named),
+        ("a/up", json!({})),
+        ("a/b/here", json!({})),
+        ("root", json!({})),
+        ("c/aside", json!({})),
+        ("c/up", json!({})),
+    ] {
+        Sample::new("float32", &[3, 4], &[3, 4], json!(0))
+            .with("attributes", attributes)
+            .write(&place(path), &quarters(12));
+    }
+    let report = run(&trial.group_job(within(0.01)));
+    assert_eq!(packed(&report), ["a/b/field", "c/up"]);
+}

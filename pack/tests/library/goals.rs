@@ -164,6 +164,34 @@ fn a_relative_error_reaches_beyond_the_range_of_the_type() {
     assert_eq!(report.data_type, ElementType::Float32);
 }
 
+/// A missing value that no attribute names must not hide that the data are lost.
+#[test]
+fn a_bound_that_leaves_one_value_beside_an_unnamed_marker_is_refused() {
+    let mut values: Vec<f32> = (0..3000).map(|i| (i % 1000) as f32 / 10.0).collect();
+    for value in values.iter_mut().step_by(50) {
+        *value = 1e20;
+    }
+    let trial = trial(&values, json!("NaN"));
+    for goal in
+        [json!({"error-over-range": 1e-3}), json!({"max-abs-error": 1e17, "readers": ["any"]})]
+    {
+        let error = trial.refuses(options(goal));
+        for part in ["--missing 1e+20", "all from 0.1 to 99.9 become equal"] {
+            assert!(error.contains(part), "{error}");
+        }
+    }
+    trial.pack(options(json!({"error-over-range": 1e-3, "missing": [1e20]}))).unwrap();
+    assert!(values.iter().zip(read_f32(&trial.output())).all(|(a, b)| (a - b).abs() <= 0.1));
+}
+
+/// Codes of a float have no steps that a report could name, so every integer of the range keeps the bound.
+#[test]
+fn integers_in_a_float_keep_the_bound_between_those_at_hand() {
+    let trial = Trial::new(&[0_u8, 255], 2, json!({}));
+    trial.refuses(options(json!({"max-abs-error": 6, "data-type": "float8_e5m2"})));
+    trial.pack(options(json!({"max-abs-error": 16, "data-type": "float8_e5m2"}))).unwrap();
+}
+
 #[test]
 fn floating_point_targets_go_with_an_absolute_error_and_a_scale() {
     let values = kelvin(1000);

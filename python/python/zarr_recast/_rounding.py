@@ -9,7 +9,7 @@ import numpy as np
 
 from ._core import Rounder
 from ._encoding import _MARKERS, _is_float, _native, scalars_json, with_blocks
-from ._options import by_name, options_json
+from ._options import GOALS, by_name, options_json
 from ._trees import coordinates_of, is_tree
 
 
@@ -20,6 +20,7 @@ def round_to(
     max_rel_error: Any = None,
     precision: Any = None,
     missing: Any = None,
+    allow_constant: Any = None,
 ) -> Any:
     """Round values within an error bound, so that they compress and every program can read them.
 
@@ -42,6 +43,9 @@ def round_to(
     missing : float or sequence, optional
         Values that mean "missing", besides NaN and those that ``_FillValue`` and ``missing_value`` name, as attributes or
         in the encoding.
+    allow_constant : bool, optional
+        Allow a bound that leaves one value of an array that has several. Of Dask arrays, whose values are not known yet,
+        it is allowed in any case.
 
     Returns
     -------
@@ -53,7 +57,7 @@ def round_to(
     TypeError
         The array does not hold integers or floating-point numbers.
     ValueError
-        A precision that is no power of two; no bound, or several.
+        A precision that is no power of two; no bound, or several; a bound that leaves one value of several.
 
     Examples
     --------
@@ -80,7 +84,7 @@ def round_to(
         raise TypeError(f"{mappings[0]} is a dictionary, which is for the variables of a dataset")
     if hasattr(obj, "variable"):
         return _variable(obj, arguments)
-    return _rounded(obj, {}, None, arguments)
+    return _rounded(obj, {}, None, arguments, "")
 
 
 def _variable(array: Any, arguments: dict[str, Any]) -> Any:
@@ -90,12 +94,15 @@ def _variable(array: Any, arguments: dict[str, Any]) -> Any:
     attributes = {key: place[key] for place in places for key in _MARKERS if key in place}
     fill = array.encoding.get("fill_value")
     # Lazy variables that are no Dask arrays are read here, as by any arithmetic of xarray.
-    rounded = array.copy(data=_rounded(array.data, attributes, fill, arguments))
+    where = "" if array.name is None else f"{array.name}: "
+    rounded = array.copy(data=_rounded(array.data, attributes, fill, arguments, where))
     rounded.encoding = dict(array.encoding)
     return rounded
 
 
-def _rounded(data: Any, attributes: dict[str, Any], fill: Any, arguments: dict[str, Any]) -> Any:
+def _rounded(
+    data: Any, attributes: dict[str, Any], fill: Any, arguments: dict[str, Any], where: str
+) -> Any:
     data = with_blocks(data)
     dtype = np.dtype(data.dtype).newbyteorder("=")
     template = getattr(data, "_meta", data)  # of Dask
@@ -108,7 +115,18 @@ def _rounded(data: Any, attributes: dict[str, Any], fill: Any, arguments: dict[s
     if hasattr(data, "dask"):
         meta = template.astype(dtype) if is_masked else np.empty((0,) * data.ndim, dtype)
         return data.map_blocks(_round_block, rounder, dtype, dtype=dtype, meta=meta)
-    return _round_block(data, rounder, dtype)
+    rounded = _round_block(data, rounder, dtype)
+
+    def tells_apart(values: Any) -> bool:
+        return rounder.tells_apart(_native(np.atleast_1d(np.ma.filled(values)), dtype))
+
+    if not (arguments["allow_constant"] or tells_apart(rounded)) and tells_apart(data):
+        bound = next(f"{goal}={arguments[goal]}" for goal in GOALS if arguments.get(goal) is not None)
+        raise ValueError(
+            f"{where}{bound} leaves one value of several; use a finer bound, of a dataset a dictionary by its variables, "
+            "or allow_constant=True"
+        )
+    return rounded
 
 
 def _round_block(block: Any, rounder: Rounder, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:

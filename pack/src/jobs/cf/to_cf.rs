@@ -20,8 +20,8 @@ use crate::choose::inverse::closest;
 use crate::error::Result;
 use crate::json;
 use crate::metadata::codecs::configured;
-use crate::metadata::document::PROVENANCE;
-use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE};
+use crate::metadata::document::{MISSING, PROVENANCE, values};
+use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE, marker};
 use crate::runtime::{Runtime, Workers};
 use crate::scan::missing::Markers;
 use crate::scan::number::{
@@ -209,7 +209,7 @@ fn given_codes(source: &Source, code_type: ElementType) -> Codes {
 /// markers and of the fill value, and those that maps name.
 fn named_codes(source: &Source, chain: &Chain) -> Result<Vec<Scalar>> {
     let nan = Scalar::nan(chain.decoded_type());
-    let markers = Markers::of(source);
+    let markers = markers(source);
     let values =
         nan.into_iter().chain([source.fill_value()]).chain(markers.values().iter().copied());
     let mut codes: Vec<Scalar> = values.filter_map(|value| encoded(chain, value)).collect();
@@ -222,6 +222,15 @@ fn named_codes(source: &Source, chain: &Chain) -> Result<Vec<Scalar>> {
         codes.extend(keys.filter_map(|key| encoded(&behind, key)));
     }
     Ok(codes)
+}
+
+/// The missing values that attributes name, and those that `pack --missing` named.
+fn markers(source: &Source) -> Markers {
+    let mut markers = Markers::of(source);
+    let packed = source.array().attributes().get(PROVENANCE);
+    let named = values(packed.and_then(|packed| packed.get(MISSING)));
+    markers.extend(named.iter().filter_map(|value| marker(value, source.element_type())));
+    markers
 }
 
 /// The type that the array had before `pack --from-cf`.
@@ -274,7 +283,7 @@ fn missing(
     values: &[u8],
     slope: f64,
 ) -> Result<Vec<Scalar>> {
-    let (markers, fill, plain) = (Markers::of(source), source.fill_value(), without_maps(source)?);
+    let (markers, fill, plain) = (markers(source), source.fill_value(), without_maps(source)?);
     let (from, to) = (chain.encoded_type(), chain.decoded_type());
     let pairs = codes.bytes.chunks_exact(from.size()).zip(values.chunks_exact(to.size()));
     let pairs = pairs.filter_map(|(code, value)| {
@@ -329,6 +338,12 @@ fn written(
             "attribute {name} would have to be packed, too: remove it first, and add it afterwards"
         ));
     }
+    let own = [attributes::SCALE_FACTOR, attributes::ADD_OFFSET];
+    if let Some(name) = own.iter().find(|name| attributes.contains_key(**name)) {
+        return not_for_cf(format!(
+            "attribute {name} scales the values already, and CF has no place for a second scale"
+        ));
+    }
     attributes.insert(attributes::SCALE_FACTOR.into(), json!(rule.scale_factor));
     attributes.insert(attributes::ADD_OFFSET.into(), json!(rule.add_offset));
     // They named values before, and now name codes.
@@ -351,7 +366,7 @@ fn check(source: &Source, written: &Path, line: &Line, workers: &Workers) -> Res
     let rule = Attributes::read(result.array().attributes(), result.element_type())?;
     let arithmetic = Arithmetic::new(&rule, ElementType::Float64)?;
     let reader = NumberReader::new(source.element_type())?;
-    let markers: Vec<f64> = Markers::of(source).numbers(&reader)?;
+    let markers: Vec<f64> = markers(source).numbers(&reader)?;
     let fill = source.fill_value().to_f64();
     let work = |region: &Region, [values, codes]: [Vec<u8>; 2]| -> Result<u64> {
         let values: Vec<f64> = reader.read(&values)?;

@@ -7,6 +7,7 @@ use anyhow::Context;
 use recast_kernels::Scalar;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use zarr_recast::fill_value::to_json;
 
 use crate::array::source::Source;
 use crate::check::comparison::Tolerance;
@@ -15,7 +16,7 @@ use crate::check::recorded::{
 };
 use crate::error::Result;
 use crate::json;
-use crate::metadata::document::{GRID, PROVENANCE};
+use crate::metadata::document::{GRID, MISSING, PROVENANCE};
 use crate::options::{AllClose, PackOptions};
 use crate::runtime::Workers;
 use crate::scan::lattice::Lattice;
@@ -148,6 +149,17 @@ impl<'a> Batch<'a> {
                     object.insert(name.into(), end.to_json());
                 }
             }
+            let known = Markers::of(member.source);
+            let named = Markers::named(member.source.element_type(), self.options)?;
+            let named: Vec<Value> = named
+                .values()
+                .iter()
+                .filter(|value| value.is_finite() && !known.contains(**value))
+                .map(|value| to_json(*value))
+                .collect();
+            if !named.is_empty() {
+                object.insert(MISSING.into(), named.into());
+            }
             // An array that is packed again has both errors.
             if let Some(of_source) = of_source {
                 object.insert(SOURCE.into(), earlier_packings(&of_source));
@@ -190,17 +202,7 @@ impl Member<'_> {
     /// The values of this array that were packed as data but look like missing ones, because they are far from all
     /// others.
     pub(super) fn suspects(&self, workers: &Workers) -> Result<Vec<Suspect>> {
-        let ends = customary_markers(self.survey.data_range);
-        let markers: Markers = ends.iter().copied().collect();
-        let sample = markers.range_of_others(self.survey.element_type, &self.survey.sample)?;
-        let is_far = |suspect: &Scalar| {
-            let Some((least, greatest)) = sample else { return true };
-            let value = suspect.to_f64();
-            let gap = (least - value).max(value - greatest);
-            gap > greatest - least
-        };
-        let far: Vec<Scalar> = ends.into_iter().filter(is_far).collect();
-        counted(slice::from_ref(self), &far, workers)
+        counted(slice::from_ref(self), &self.survey.suspects()?.values, workers)
     }
 }
 

@@ -161,13 +161,13 @@ pub struct Missing {
     pub code: Option<Scalar>,
 }
 
-/// The decoded ends of the data, if they are outside of it. All others decode to values between them, unless they wrap.
+/// The decoded ends of a range, if they are outside of it. All others decode to values between them, unless they wrap.
 fn decoded_range(
-    survey: &Survey,
+    range: Option<(Scalar, Scalar)>,
     candidate: &Candidate,
     out_of_range: OutOfRange,
 ) -> Option<(Scalar, Scalar)> {
-    let (least, greatest) = survey.range().filter(|_| out_of_range != OutOfRange::Wrap)?;
+    let (least, greatest) = range.filter(|_| out_of_range != OutOfRange::Wrap)?;
     let (low, high) = candidate.decoded_value(least).zip(candidate.decoded_value(greatest))?;
     (is_less(low, least) || is_less(greatest, high)).then_some((low, high))
 }
@@ -358,6 +358,8 @@ impl PackReport {
         let special = special(member, options);
         let mapped_fill = if fill_is_mapped { special.fill } else { 0 };
         let range = survey.range_of_values();
+        // Values of the fill value belong to the data, unless the range was named.
+        let kept_range = if survey.limits.is_some() { survey.range() } else { range };
         let varies = range.is_some_and(|(least, greatest)| !least.equals(greatest));
         let scale_from = (batch.members.len() > 1).then(|| {
             let arrays = batch.members.iter().map(Member::name).collect();
@@ -383,8 +385,8 @@ impl PackReport {
             codecs,
             outside_links: OutsideLinks::default(),
             range,
-            kept_range: survey.range(),
-            decoded_range: decoded_range(survey, &candidate, options.out_of_range),
+            kept_range,
+            decoded_range: decoded_range(kept_range, &candidate, options.out_of_range),
             storable_range: candidate.storable(batch.survey, storage.keeps_room()),
             bound: bound(options, candidate.only),
             grid: candidate.only,

@@ -287,5 +287,16 @@ impl DataType {
 fn number(element_type: ElementType, json: &Value) -> Option<Value> {
     // To Python, true is a number.
     let truth = json.as_bool().map(|truth| Value::from(u8::from(truth)));
-    fill_attribute::number(truth.as_ref().unwrap_or(json), element_type).map(fill_value::to_json)
+    let json = truth.as_ref().unwrap_or(json);
+    let number = fill_attribute::number(json, element_type);
+    number.or_else(|| infinite(json, element_type)).map(fill_value::to_json)
+}
+
+/// The infinity that `NumPy` makes of a number beyond a floating-point type.
+fn infinite(json: &Value, element_type: ElementType) -> Option<Scalar> {
+    let text = json.as_str().map_or_else(|| json.to_string(), str::to_owned);
+    let number = Some(text.trim().parse::<f64>().ok()?).filter(|number| !number.is_nan())?;
+    let is_beyond = number.abs() > Scalar::max(element_type).to_f64();
+    let infinity = Scalar::infinity(element_type, number.is_sign_negative());
+    infinity.filter(|_| element_type.is_float() && is_beyond)
 }
