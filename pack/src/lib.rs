@@ -57,7 +57,7 @@ pub mod text;
 pub use choose::choice::{Choice, choose, choose_checked};
 pub use error::{Error, ErrorKind};
 pub use jobs::cat::{CatFormat, cat};
-pub use jobs::cf::{CfCodecs, FromCfJob, FromCfReport, ToCfReport, codecs_from_cf};
+pub use jobs::cf::{CfCodecs, FromCfReport, ToCfReport, codecs_from_cf};
 pub use jobs::compare::{CompareJob, CompareReport, GroupComparison};
 pub use jobs::group::ArrayReport;
 pub use jobs::info::{ArrayInfo, GroupInfo, info};

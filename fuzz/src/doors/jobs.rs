@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use arbitrary::{Result, Unstructured};
 use recast_pack::{
-    AllClose, ArrayReport, CatFormat, CompareJob, FromCfJob, GroupJob, Job, MigrateJob, PackJob,
+    AllClose, ArrayReport, CatFormat, CompareJob, GroupJob, Job, MigrateJob, PackJob,
     PackOptions, Pass, PathReport, Progress, Runtime, SuggestJob, UnpackJob, array_in, cat, info,
 };
 
@@ -44,9 +44,9 @@ pub(super) fn run_all(u: &mut Unstructured, world: &World, input: &Path) -> Resu
     let pack = PackJob { output: output.path.clone(), ..pack };
     output.check(pack.run(&runtime()), |_| within(input, &output.path, bound));
     let output = place("from-cf");
-    let mut job = FromCfJob::new(input, &output.path);
-    job.pack.overwrite = overwrite;
-    output.check(job.run(&runtime()), |_| ());
+    let options = PackOptions { from_cf: true, ..PackOptions::default() };
+    let pack = PackJob { overwrite, ..PackJob::new(input, &output.path, options) };
+    output.check(GroupJob::from(pack).run(&runtime()), |_| ());
 
     for to_cf in [false, true] {
         let output = place("unpack");

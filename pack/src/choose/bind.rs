@@ -83,7 +83,7 @@ pub(super) fn bind(facts: &Facts<'_>, placement: Placement) -> Result<Candidate>
         may_decode_to_marker |= is_hit;
         allocator.add(marker, true)?;
     }
-    // In the order of their bits, so that the codecs do not depend on which one is the array's own.
+    // Fill values in the order of their bits: which of them is the array's own makes no difference to the codecs.
     for &fill in &facts.survey.fill_values {
         if !fill.is_nan() && !facts.survey.markers.contains(fill) {
             allocator.add(fill, false)?;
@@ -119,7 +119,7 @@ pub(super) fn bind(facts: &Facts<'_>, placement: Placement) -> Result<Candidate>
     })
 }
 
-/// Refuses codecs that GDAL does not have, if it is to read them.
+/// Refuses codecs that GDAL does not have, if GDAL is among the readers.
 fn check_gdal(facts: &Facts<'_>, codecs: &[Codec]) -> Result<()> {
     let source = facts.survey.element_type;
     if facts.options.readers.contains(&Reader::Gdal)

@@ -22,17 +22,17 @@ pub(crate) struct Candidate {
     pub(crate) rounder: Option<Rounder>,
     /// The same chain with `out_of_range` as an error, if `chain` has another mode.
     pub(crate) range_checked: Option<Chain>,
-    /// The stored value of NaN, if a map gives it one.
+    /// The stored value of NaN, if a map gives NaN a value.
     pub(crate) nan: Option<Scalar>,
     /// The missing markers and fill values that the codecs keep.
     pub(super) specials: Vec<Special>,
     /// The lowest and the highest code of the data; none for a floating-point type, or if values wrap.
     pub(super) code_range: Option<(i128, i128)>,
-    /// The grid of the placement, if values that are not on it would be off by more than the bound.
+    /// The grid of the placement, if values beside the grid would be off by more than the bound.
     pub(crate) only: Option<Lattice>,
     /// Whether values next to a missing marker would decode to it, if there are any.
     pub(super) may_decode_to_marker: bool,
-    /// The magnitude from which values keep a relative bound, if there may be smaller ones.
+    /// The magnitude from which values keep a relative bound, if there may be smaller values.
     pub(crate) relative_from: Option<Scalar>,
 }
 
@@ -110,8 +110,8 @@ impl Candidate {
         Scalar::from_ne_bytes(self.chain.decoded_type(), &bytes)
     }
 
-    /// The range of values that the codecs can store, with those of a survey that they round to their last code. Without
-    /// room, there are only these: beyond them lie the codes of missing values, and differences that do not fit.
+    /// The range of values that the codecs can store, with the surveyed values that are rounded to the last code. Without
+    /// room, only the surveyed values: beyond them lie the codes of missing values, and differences that do not fit.
     pub(crate) fn storable(&self, survey: &Survey, has_room: bool) -> Option<(Scalar, Scalar)> {
         let all = storable(survey.element_type, &self.codecs)?;
         let ends = survey.to_store().into_iter().flat_map(|(least, greatest)| [least, greatest]);

@@ -17,17 +17,18 @@ use crate::error::Result;
 use crate::options::PackOptions;
 use crate::text::count;
 
-/// The candidates, best first: coarser scales before finer ones, and of one scale the offset that compresses best. Each
-/// keeps the bound for the survey's sample. Who asks for the next one has found an element that the last one loses.
+/// The candidates, best first: coarser scales before finer scales, and of one scale the offset that compresses best. Each
+/// candidate keeps the bound for the survey's sample. A caller asks for the next candidate after an element that the last
+/// candidate loses.
 pub(crate) struct Candidates<'a> {
     facts: &'a Facts<'a>,
-    /// One for each scale, coarsest first.
+    /// A candidate for each scale, coarsest first.
     untried: Box<dyn Iterator<Item = Result<Candidate>> + 'a>,
-    /// The last of them with other offsets.
+    /// The last candidate of `untried`, with other offsets.
     offsets: vec::IntoIter<Candidate>,
-    /// Why the last one was refused.
+    /// Why the last candidate was refused.
     refusal: Option<anyhow::Error>,
-    /// Whether the last one had the scale of a round grid.
+    /// Whether the last candidate had the scale of a round grid.
     round_grid_failed: bool,
 }
 
@@ -37,7 +38,7 @@ impl Iterator for Candidates<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
-            // What was interrupted is no refusal.
+            // An interruption is no refusal.
             if let Err(interrupted) = self.facts.check_interrupt() {
                 return Some(Err(interrupted));
             }
@@ -76,7 +77,7 @@ impl<'a> Candidates<'a> {
         }
     }
 
-    /// A candidate with its best offsets; none if the sample shows that it does not keep the bound.
+    /// A candidate with its best offsets; none if the sample shows an error over the bound.
     fn with_best_offsets(&mut self, candidate: Candidate) -> Result<Vec<Candidate>> {
         let facts = self.facts;
         let grid = candidate.placement.scale.grid;
@@ -94,7 +95,7 @@ impl<'a> Candidates<'a> {
             self.refusal = Some(off(&candidate, error));
             return Ok(Vec::new());
         }
-        // One that is not round comes from the sample, and says nothing about round ones.
+        // A grid that is not round comes from the sample; its failure says nothing about round grids.
         self.round_grid_failed =
             grid.is_some_and(|grid| round_scale(&facts.working, &grid).is_some());
         best_offsets_first(facts, candidate)
@@ -152,7 +153,7 @@ impl<'a> Candidates<'a> {
             None => "",
         };
         let narrower = if survey.promised.is_some() { " or a narrower --range" } else { "" };
-        // Values between those surveyed take finer steps.
+        // Values between the surveyed values take finer steps.
         let is_for_more = options.is_for_more() && survey.promised.is_none();
         let grid = if is_for_more && max_abs_error.is_some() {
             "; if all values to come are on the grid of these, see --no-grid"

@@ -37,7 +37,7 @@ fn code_from_ends(target: ElementType, index: usize) -> Option<Scalar> {
     scalar(if is_low { low } else { high }, target).filter(|_| low < high)
 }
 
-/// Values of one type other than NaN, each once: 0 and −0 are the same.
+/// A set of values of one type, without NaN; 0 and −0 are one value.
 #[derive(Default)]
 struct ScalarSet(HashSet<Scalar>);
 
@@ -69,8 +69,8 @@ pub(super) struct CodeAllocator<'a> {
     keys: ScalarSet,
     /// What the first cast gives special values.
     stand_ins: ScalarSet,
-    /// The spare codes before this one are not open, and those before the other give no stand-in. What is taken stays taken, so
-    /// that no search begins anew.
+    /// Where the searches for an open code and for a stand-in go on: no spare code before these places is one, and a taken
+    /// code stays taken.
     first_open: usize,
     first_stand_in: usize,
     pub(super) nan: Option<Scalar>,
@@ -120,8 +120,8 @@ impl<'a> CodeAllocator<'a> {
         self.is_free(code) && !self.taken.contains(&code)
     }
 
-    /// The code at this place of those for special values: next to the data's lowest and highest code, or else from the ends of the
-    /// type; none where the type ends.
+    /// The spare code at this place: next to the data's lowest and highest code, or else from the ends of the type; none where
+    /// the type ends.
     fn spare_code(&self, index: usize) -> Option<Scalar> {
         let target = self.placement.target;
         let next_to = self.data.filter(|_| self.placement.is_compact);
@@ -259,8 +259,8 @@ impl<'a> CodeAllocator<'a> {
         }
     }
 
-    /// Whether a value other than a marker, which has it too, may have a code. Then one next to the marker has it or is on its
-    /// other side.
+    /// Whether a value other than the marker may have the marker's code: then a neighbour of the marker has the code, or a code
+    /// on its other side.
     fn has_another(&self, code: Scalar, marker: Scalar) -> bool {
         let code_of = |value| self.code(self.placement.scaled(self.facts.working.of(value)?).ok()?);
         let is_reversed = self.placement.scale.factor() < 0.0;
@@ -304,7 +304,7 @@ impl<'a> CodeAllocator<'a> {
         self.specials.push(special);
     }
 
-    /// Finds a code for the kind of NaN that is named: every NaN gets it, for keys of maps tell no kinds apart. A stand-in keeps its
+    /// Finds a code for the named kind of NaN. Every NaN gets this code, for keys of maps tell no kinds apart. A stand-in keeps its
     /// bits, which arithmetic would change.
     pub(super) fn add_named_nan(&mut self, kind: Scalar) -> Result<()> {
         if self.facts.options.nan_to != NanTo::Auto {
@@ -372,7 +372,7 @@ impl<'a> CodeAllocator<'a> {
     /// An infinity, which scale and offset do not change.
     fn infinite_stand_in(&mut self) -> Option<(Scalar, Option<(Scalar, Scalar)>)> {
         let Facts { survey, working, .. } = *self.facts;
-        // Of markers in ascending order, the infinite ones are at the ends.
+        // Markers are in ascending order, so infinite markers are at the ends.
         let markers = survey.markers.values();
         let mut ends = markers.first().into_iter().chain(markers.last());
         if survey.infinite > 0 || ends.any(|end| !end.is_finite()) {
@@ -391,7 +391,7 @@ impl<'a> CodeAllocator<'a> {
     fn finite_stand_in(&mut self) -> Option<(Scalar, Option<(Scalar, Scalar)>)> {
         let working = self.facts.working;
         if let Some((least, greatest)) = integer(working.least).zip(integer(working.greatest)) {
-            // The value next to the data is one that no element has.
+            // No element has a value next to the data.
             let next_to = (1..=8).flat_map(|distance| [greatest + distance, least - distance]);
             let mut values = next_to.filter_map(|value| scalar(value, working.element_type));
             return values

@@ -14,8 +14,8 @@ use crate::metadata::byte_codecs::{BIAS, Coder, Delta, Shuffle, Storage};
 use crate::options::{Compressor, NanTo, Reader};
 use crate::scan::number::scalar;
 
-/// The compressor that others are compared with, and which stays if none is smaller by one byte in this many: less may
-/// be luck, for a block shows less than its chunk of what repeats after a long distance.
+/// The default compressor, which stays unless another chain saves one byte in `WORTH`: a smaller gain may be luck, for a
+/// block shows less than its chunk of what repeats after a long distance.
 const PLAIN: Coder = Coder::Zstd(5);
 const WORTH: u64 = 50;
 /// pcodec's highest level, which is as fast as Zstandard's fast one.
@@ -30,7 +30,7 @@ pub(crate) struct TrialBlocks {
     pub(crate) blocks: Vec<Block>,
     /// Whether the stored codes may change.
     pub(crate) may_recode: bool,
-    /// Of the chains tried at a fast level, at most as many are tried at the slow one.
+    /// The most chains that are tried at the slow level, of those tried at the fast level.
     pub(crate) finalists: usize,
 }
 
@@ -69,7 +69,7 @@ impl Coded {
     }
 }
 
-/// The codecs for the values and those after them that make the blocks the smallest.
+/// The value codecs, and the codecs after them, with which the blocks are smallest.
 pub(crate) fn with_storage(
     facts: &Facts<'_>,
     candidate: Candidate,
@@ -110,7 +110,7 @@ pub(crate) fn with_storage(
     })
 }
 
-/// The same candidate with the codes of NaN and special values next to those of the data; none if the options name
+/// The same candidate with the codes of NaN and special values next to the codes of the data; none if the options name
 /// codes, or the type has none.
 fn compact(facts: &Facts<'_>, candidate: &Candidate) -> Option<Candidate> {
     let target = candidate.placement.target;

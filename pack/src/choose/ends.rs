@@ -7,10 +7,10 @@ use super::facts::Facts;
 use super::sample::keeps_zero;
 use crate::scan::number::is_less;
 
-/// From this many steps on, one more in the range takes no bytes worth mentioning.
+/// From this many steps on, another step in the range takes no bytes worth mentioning.
 const MANY_STEPS: f64 = 32.0;
 
-/// What codecs do to the ends of the range to store, and to 0; what does less is less.
+/// What codecs do to the ends of the range to store, and to 0. In order: less harm is less.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Strays {
     pub(super) lost: Lost,
@@ -25,7 +25,7 @@ pub(super) struct Lost {
     fill: bool,
     /// The ends beyond which decoded values are.
     ends: u8,
-    /// Whether 0 is in the range, and becomes another value. If it does not, no value changes its sign.
+    /// Whether 0 is in the range, and becomes another value. If 0 stays 0, no value changes its sign.
     zero: bool,
 }
 
@@ -65,7 +65,7 @@ pub(super) fn strays(facts: &Facts<'_>, candidate: &Candidate) -> Strays {
     strays
 }
 
-/// Whether a fill value of any of the arrays is no marker, elements have it, and its code does not lie among the others.
+/// Whether elements have a fill value that marks nothing, and its code lies apart from the codes of the data.
 fn has_fill_apart(facts: &Facts<'_>, candidate: &Candidate) -> bool {
     candidate.specials.iter().any(|Special { value, stand_in, entry }| {
         (entry.is_some() || stand_in.is_some())
@@ -76,8 +76,8 @@ fn has_fill_apart(facts: &Facts<'_>, candidate: &Candidate) -> bool {
     })
 }
 
-/// Scales that are finer by less than a step in the range, of which the end farther from 0, or the other one, is a whole
-/// number of steps away from 0; with the last one, a little less.
+/// Scales that are finer by less than a step in the range, such that an end of the range is a whole number of steps away from
+/// 0: each end in turn, and for each a scale that is finer by a little more.
 pub(super) fn scales_to_ends(facts: &Facts<'_>, candidate: &Candidate) -> Vec<Scalar> {
     if facts.takes_multiples(&candidate.placement) || facts.survey.element_type.is_integer() {
         return Vec::new();

@@ -151,7 +151,7 @@ fn working(options: &PackOptions, survey: &Survey) -> Result<Working> {
     let coarse = options.max_abs_error.is_some_and(|bound| bound >= least_of_float64(survey))
         || options.precision.is_some_and(|step| step > 1.0)
         || spreads_integers(options, survey);
-    // Floats of 16 bits and fewer would round away what the bound allows, and are computed with in float32.
+    // The arithmetic of 16-bit and smaller floats would use up the bound, so float32 computes for them.
     let is_small = source.is_float() && source.size() < ElementType::Float32.size();
     let has_steps =
         options.max_rel_error.is_none() && options.data_type.is_none_or(ElementType::is_integer);
@@ -160,7 +160,7 @@ fn working(options: &PackOptions, survey: &Survey) -> Result<Working> {
         false if is_small && has_steps => ElementType::Float32,
         _ => source,
     };
-    // In an array without values, any value that is not a marker; not the fill value, which says nothing about others.
+    // An array without values has the range of any value that is no marker. The fill value would say nothing about values to come.
     let mut small = (0..100).filter_map(|number| scalar(number, source));
     let nothing = small.find(|&value| !survey.markers.contains(value));
     let nothing = nothing.unwrap_or_else(|| Scalar::zero(source));
@@ -188,7 +188,7 @@ fn spreads_integers(options: &PackOptions, survey: &Survey) -> bool {
 /// The kind of NaN that options name.
 ///
 /// # Errors
-/// Elements of other kinds, which codecs cannot tell from it. Plain values keep all bits.
+/// Elements of another kind of NaN, which codecs cannot tell from the named kind. Plain values keep all bits.
 fn named_nan(options: &PackOptions, survey: &Survey) -> Result<Option<Scalar>> {
     if options.is_plain() {
         return Ok(None);

@@ -6,7 +6,7 @@ use crate::options::{PackOptions, is_power_of_two};
 use crate::scan::lattice::Lattice;
 use crate::scan::survey::Survey;
 
-/// The grids that the surveyed values may be on, coarsest first: round ones, and the one that the sample tells.
+/// The grids that the surveyed values may be on, coarsest first: round grids, and the grid that the sample shows.
 pub(super) fn grids(
     options: &PackOptions,
     survey: &Survey,

@@ -17,7 +17,7 @@ use crate::metadata::element_types::with_sign;
 use crate::options::Compressor;
 use crate::scan::number::integer_range;
 
-/// For a large array, one excerpt in this many decides which position is the best.
+/// For a large array, the position is chosen by one excerpt in this many.
 const EXCERPT_DIVISOR: usize = 8;
 /// A difference of one byte in this many is noise of the compressor.
 const COMPRESSOR_NOISE: u64 = 1000;
@@ -39,7 +39,7 @@ struct Position {
 enum Phase {
     /// Where the steps of the position say.
     AsGiven,
-    /// Where it must be because decoded values are multiples of a step, or on the grid.
+    /// Where decoded values are multiples of the step, or on the grid.
     Multiple,
     /// So that both ends of the range are rounded inwards, equally far.
     Inwards,
@@ -80,8 +80,8 @@ fn positions(facts: &Facts<'_>, candidate: &Candidate, is_precise: bool) -> Vec<
     positions
 }
 
-/// Positions moved by part of a step: those that keep the range and 0, and others, because the best place for step
-/// boundaries is not known.
+/// Positions moved by part of a step: to keep the range, to keep 0, and by eighths, because the best place for step boundaries
+/// is not known.
 fn fractional_offsets(position: Position) -> Vec<Position> {
     if position.phase == Phase::Multiple {
         return Vec::new();
@@ -124,7 +124,7 @@ fn with_other_sign(facts: &Facts<'_>, candidate: &Candidate) -> Option<Candidate
     (other.room() > candidate.room() && !other.has_remapped()).then_some(other)
 }
 
-/// A candidate with this scale and its values at another position; none if it would be more complicated.
+/// A candidate with this scale and its values at another position; none if a special value would need a first cast.
 fn moved(
     facts: &Facts<'_>,
     candidate: &Candidate,
@@ -292,7 +292,7 @@ fn prefer_headroom(facts: &Facts<'_>, candidate: Candidate) -> Result<Vec<Candid
     };
     let others = with_other_sign(facts, &candidate).into_iter().chain(moved);
     let ranked = others.filter(is_as_good).map(|other| (strays(facts, &other), other));
-    // The first of the best ones.
+    // Of equal candidates, the first.
     let best = ranked.min_by_key(|(strays, _)| *strays);
     let is_better = |(found, _): &(Strays, Candidate)| {
         if candidate.is_roomy() { *found < own_strays } else { *found <= own_strays }

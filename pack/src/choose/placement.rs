@@ -12,7 +12,7 @@ use crate::scan::survey::Survey;
 pub(crate) enum Promise {
     /// None.
     Surveyed,
-    /// All in the promised range; without one, all in the range of the surveyed ones.
+    /// All in the promised range; without a promised range, all in the range of the surveyed values.
     Range,
     /// All that can be stored.
     Storable,
@@ -31,7 +31,7 @@ impl Promise {
     }
 }
 
-/// A scale, and what it was made for.
+/// A scale, and what the scale was made for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     /// What values are multiplied by; `None` is 1.
@@ -44,7 +44,7 @@ pub(crate) struct Scale {
     pub(super) offset: Option<Scalar>,
     /// The values, besides those surveyed, that keep the bound.
     pub(super) promise: Promise,
-    /// Whether no value may decode to a missing marker, not even one next to it.
+    /// Whether no value may decode to a missing marker, not even a neighbour of the marker.
     pub(super) avoids_markers: bool,
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct Placement {
     pub(crate) scale: Scale,
     /// The type of the stored elements.
     pub(crate) target: ElementType,
-    /// Whether NaN and special values get codes next to those of the data, and not at the ends of the type.
+    /// Whether NaN and special values get codes next to the codes of the data, and not at the ends of the type.
     pub(super) is_compact: bool,
 }
 
@@ -99,7 +99,7 @@ impl Placement {
     }
 }
 
-/// Why a value has no scaled one, or none in the working type.
+/// The error for a value without a scaled value, or without a value in the working type.
 pub(super) fn refused(value: Scalar, working: ElementType, reason: Reason) -> anyhow::Error {
     let why = match reason {
         Reason::Overflow | Reason::OutOfRange => "leaves the range of",

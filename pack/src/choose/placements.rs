@@ -17,7 +17,7 @@ use crate::scan::lattice::Lattice;
 use crate::scan::number::{integer, integer_range, scalar};
 use crate::scan::survey::Survey;
 
-/// A scale is made finer by at most this many units in the last place; about every second one works.
+/// A scale is made finer by at most this many units in the last place; about every second such scale works.
 const FINER_SCALES: u64 = 32;
 
 /// The integer types, smallest first and unsigned before signed.
@@ -41,7 +41,7 @@ pub(super) fn untried<'f>(
     Box::new(promises.flat_map(|&promise| with_promise(facts, promise)))
 }
 
-/// The candidates that keep a promise; one, an error, if there are no scales.
+/// The candidates that keep a promise; an error if there are no scales.
 fn with_promise<'f>(
     facts: &'f Facts<'_>,
     promise: Promise,
@@ -57,7 +57,7 @@ fn with_promise<'f>(
     }
 }
 
-/// The candidates with a scale: one, or another besides if values lie next to a missing marker.
+/// The candidates with a scale: the first, and a second that avoids the markers if the first may decode to a marker.
 fn with_scale(facts: &Facts<'_>, scale: Scale) -> Vec<Result<Candidate>> {
     let first = finer_or_own(facts, scale);
     let is_risky = first.as_ref().is_ok_and(|first| first.may_decode_to_marker);
@@ -119,7 +119,7 @@ fn fitted(facts: &Facts<'_>, scale: Scale) -> Result<Candidate> {
                 None
             }
         };
-        // Both signs may work; take the one that leaves more room.
+        // Both signs may work; take the sign that leaves more room.
         let roomier = |found: Candidate, other: Candidate| {
             let is_enough = facts.options.is_explicit() || found.is_roomy();
             if is_enough || other.room() <= found.room() { found } else { other }
@@ -224,7 +224,7 @@ pub(super) fn offsets(
     } else {
         let least = working.least.to_f64();
         let factor = scale.factor();
-        // If decoded values must be multiples of a step, the offset is one too.
+        // If decoded values must be multiples of a step, so must the offset.
         let is_multiple = options.pow2 || options.precision.is_some();
         let offset = |number: f64| {
             let number = match grid {

@@ -17,7 +17,7 @@ use crate::scan::number::{rounded, unit_roundoff};
 use crate::scan::survey::{Survey, Suspects, union};
 use crate::text::{measured, scalar_text};
 
-/// Refuses a bound that leaves one value of an array that has several, unless the options allow that.
+/// Refuses a bound that leaves one value of an array with several values, unless the options allow that.
 ///
 /// # Errors
 /// Names the values, and the ways out.
@@ -53,7 +53,7 @@ pub(crate) fn refuse_constant(
     Err(error.context(advice_on_suspects(&named, &suspects)))
 }
 
-/// Refuses codecs that do not keep the bound for all values that are promised it.
+/// Refuses codecs that do not keep the bound for all values that the promise covers.
 pub(super) fn check_promise(facts: &Facts<'_>, placement: &Placement) -> Result<()> {
     if placement.scale.promise == Promise::Surveyed {
         return Ok(());
@@ -90,7 +90,7 @@ pub(super) fn is_proven_for_seen(facts: &Facts<'_>, candidate: &Candidate) -> bo
     !candidate.may_decode_to_marker && error_of_guess(facts, candidate).is_some_and(is_kept)
 }
 
-/// The error of a surveyed value, if it certainly exceeds the bound.
+/// The error of a surveyed value, if this error certainly exceeds the bound.
 pub(super) fn certain_excess(facts: &Facts<'_>, candidate: &Candidate) -> Option<f64> {
     let error = error_of_guess(facts, candidate)?.least;
     facts.options.max_abs_error.filter(|&bound| error > bound).map(|_| error)
@@ -139,7 +139,7 @@ pub(super) fn excess_anywhere(facts: &Facts<'_>, placement: &Placement) -> Optio
     let is_integer = facts.survey.element_type.is_integer();
     if is_integer && target.is_integer() {
         // From a whole number on in steps of whole numbers, it suffices that the arithmetic does not round to the next one.
-        // Directed rounding takes what is just beside a code a whole step away, unless the arithmetic is exact: powers of
+        // Directed rounding takes a value just beside a code a whole step away, unless the arithmetic is exact: powers of
         // two of whole numbers.
         let step = 1.0 / factor;
         let is_exact = share == 2.0 || is_power_of_two(factor);
@@ -157,7 +157,7 @@ pub(super) fn excess_anywhere(facts: &Facts<'_>, placement: &Placement) -> Optio
     (error > bound).then(|| measured(error))
 }
 
-/// The largest error of decoded values, once they are rounded to their own type, if it is so large before.
+/// The largest error of decoded values after they are rounded to their own type, from the largest error before.
 fn rounded_error(facts: &Facts<'_>, error: f64) -> f64 {
     if facts.survey.element_type.is_integer() {
         return (error + 0.5).floor();
@@ -170,7 +170,8 @@ fn rounded_error(facts: &Facts<'_>, error: f64) -> f64 {
     if greatest > Scalar::max(facts.survey.element_type).to_f64() {
         return f64::INFINITY;
     }
-    // Both are multiples of one of these spacings. Next to a power of two, that of the decoded value may be twice the other.
+    // The value and the decoded value are multiples of one of these spacings. Next to a power of two, the spacing of the
+    // decoded value may be twice the spacing of the value.
     let widest = 2.0 * unit * 2_f64.powi(greatest.log2().floor() as i32);
     let spacings = successors(Some(widest), |spacing| Some(spacing / 2.0));
     let relevant = spacings.take_while(|spacing| *spacing > error * 1e-6);
@@ -180,7 +181,7 @@ fn rounded_error(facts: &Facts<'_>, error: f64) -> f64 {
         let across = spacing * (1.0 + 2.0 * (error / (2.0 * spacing)).floor());
         if is_across { within.max(across) } else { within }
     });
-    // Near 0, the spacing of the decoded value may be any number of times the other.
+    // Near 0, the spacing of the decoded value may be any number of times the spacing of the value.
     rounded.fold(error * (1.0 + 2.0 * unit), f64::max)
 }
 
@@ -198,7 +199,7 @@ pub(super) fn relative_from(facts: &Facts<'_>, placement: &Placement) -> Option<
     let Placement { scale, target, .. } = *placement;
     let bound = facts.options.max_rel_error?;
     let factor = scale.factor().abs();
-    // The least number other than 0, and the least one of full precision.
+    // The least number other than 0, and the least number of full precision.
     let smallest = |element_type| {
         Some((nth(element_type, 1)?, nth(element_type, 1 << mantissa_bits(element_type)?)?))
     };

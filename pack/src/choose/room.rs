@@ -27,7 +27,7 @@ pub(crate) fn storable(source: ElementType, codecs: &[Codec]) -> Option<(Scalar,
         let inner = (0..=entries as i128)
             .filter_map(|steps| scalar(integer(end)? + steps * inward, encoded));
         let stored = inner.chain([end].into_iter().filter(|end| !end.element_type().is_integer()));
-        // Nearest to the end's value, one that codes are found for: that value may be rounded outwards.
+        // The end's value may be rounded outwards: then its nearest neighbour that has a code.
         let with_code = |value: Scalar| {
             let near = neighbours(value.to_f64(), source, 4).into_iter().map(Scalar::from);
             let near = near.filter_map(|near| {

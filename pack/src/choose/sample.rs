@@ -14,7 +14,7 @@ use crate::metadata::byte_codecs::{Coder, Storage};
 use crate::scan::number::comes_back;
 use crate::text::scalar_text;
 
-/// With one zero in this many elements, zero is a background.
+/// Zero is a background if one element in this many is zero.
 const BACKGROUND: usize = 10;
 
 /// Encodes and decodes the sample: a candidate that fails on it need not be written.
@@ -34,7 +34,7 @@ pub(super) fn off(candidate: &Candidate, error: f64) -> anyhow::Error {
     anyhow::anyhow!("with the scale {scale} an element is off by {error:?}")
 }
 
-/// The largest error in the sample, if it exceeds a tolerance.
+/// The largest error in the sample, if this error exceeds a tolerance.
 pub(super) fn excess(
     facts: &Facts<'_>,
     candidate: &Candidate,
@@ -56,7 +56,7 @@ pub(super) fn tried(
     let size = facts.survey.element_type.size();
     let checker = Expected::of(facts.survey, facts.tolerance()).checker()?;
     let chain = &candidate.chain;
-    // Positions are compared as Zstandard compresses them, if the compressor is chosen afterwards.
+    // A compressor that is chosen afterwards is not known yet: Zstandard compares the positions.
     let storage = Storage::named(facts.options.compressor);
     let storage = storage.unwrap_or(Storage::plain(Coder::Zstd(5)));
     let compression = ByteEncoder::for_blocks(chain.encoded_type(), &storage, 1)?;

@@ -13,8 +13,7 @@ use crate::error::Result;
 use crate::scan::grid::Distance;
 use crate::scan::lattice::Lattice;
 
-/// The floating-point types for a relative error: smallest first, and of one size the most precise
-/// first.
+/// The floating-point types for a relative error: smallest first, and of one size the most precise first.
 const FLOATS: [ElementType; 6] = [
     ElementType::Float8E3M4,
     ElementType::Float8E4M3,
@@ -27,7 +26,7 @@ const FLOATS: [ElementType; 6] = [
 /// How many powers of two finer than the bound asks for are tried beside markers.
 const FINER_POWERS: i32 = 10;
 
-/// Up to this many reserved codes, every number of them is tried; of more, as many missing markers need, this many.
+/// Up to this many reserved codes, every number of codes is tried; beyond, with many missing markers, this many numbers.
 const FEW_RESERVED: usize = 64;
 const RESERVATIONS: usize = 8;
 
@@ -37,8 +36,8 @@ pub(super) fn reservations(most: usize) -> impl Iterator<Item = usize> {
     (0..=count).map(move |index| index * most / count.max(1))
 }
 
-/// The scales to try: first those of grids, which work if the data are multiples of a step, then those that
-/// the arithmetic proves.
+/// The scales to try: first the scales of grids, which work if the data are multiples of a step, then the scales that the
+/// arithmetic proves.
 pub(super) fn scales(facts: &Facts<'_>, promise: Promise) -> Result<Vec<Scale>> {
     let Facts { options, working, .. } = facts;
     if options.is_explicit() {
@@ -88,8 +87,8 @@ fn smaller_floats(
     targets.flat_map(made_for).collect()
 }
 
-/// The scales for a floating-point type: none, the one that uses the whole range, and the same with the values
-/// centred at 0, where floating-point numbers are denser.
+/// The scales for a floating-point type: no scale, the scale that uses the whole range, and both with the values centred at 0,
+/// where floating-point numbers are denser.
 fn in_floats(facts: &Facts<'_>, target: ElementType) -> Vec<Scale> {
     let Facts { options, working, .. } = facts;
     let full = filling(working, target, working.magnitude());
@@ -106,8 +105,8 @@ fn in_floats(facts: &Facts<'_>, target: ElementType) -> Vec<Scale> {
     scales
 }
 
-/// The power of two that scales a magnitude to the largest of a floating-point type; none if it is 1. Scaling by a
-/// power of two is exact.
+/// The power of two that scales a magnitude to the largest number of a floating-point type; none if the power is 1. Scaling by
+/// a power of two is exact.
 fn filling(working: &Working, target: ElementType, magnitude: f64) -> Option<Scalar> {
     let exponent = (Scalar::max(target).to_f64() / magnitude).log2().floor();
     if working.is_integer() || exponent == 0.0 || !exponent.is_finite() {
@@ -203,8 +202,8 @@ fn within_error(facts: &Facts<'_>, bound: f64, promise: Promise) -> Result<Vec<S
     })
 }
 
-/// Whether a grid is too coarse for values anywhere, and a surveyed one is certainly away from it by more than its
-/// rounding and half of the bound. Then the surveyed values are not on it, and keep the bound by chance.
+/// Whether a grid is too coarse for values anywhere, and a surveyed value is certainly away from the grid by more than the
+/// value's rounding and half of the bound. Then the surveyed values are not on the grid, and keep the bound by chance.
 fn is_off(facts: &Facts<'_>, grid: &Lattice, bound: f64) -> bool {
     let near = (2.0 * facts.working.rounding_of_values()).max(bound / 2.0);
     // Values outside the limits are clamped, and say nothing.
@@ -213,21 +212,21 @@ fn is_off(facts: &Facts<'_>, grid: &Lattice, bound: f64) -> bool {
         && found.is_some_and(|Distance { least, .. }| least > near)
 }
 
-/// Whether the surveyed values are on a grid, except for their rounding and a small part of the bound; of one that is
-/// not round, the sample's.
+/// Whether the surveyed values are on a grid, except for their rounding and a small part of the bound. A grid that is not round
+/// is the sample's, and always counts.
 fn is_on(facts: &Facts<'_>, grid: &Lattice, bound: f64) -> bool {
     let near = (2.0 * facts.working.rounding_of_values()).max(bound / 16.0);
     let found = distance_from_grid(facts, grid);
     found.is_none_or(|Distance { greatest, .. }| greatest <= near)
 }
 
-/// The distance of the surveyed values from a grid; none if that is not round.
+/// The distance of the surveyed values from a grid; none if the grid is not round.
 fn distance_from_grid(facts: &Facts<'_>, grid: &Lattice) -> Option<Distance> {
     facts.survey.grids.distance(round_scale(&facts.working, grid)?, facts.working.magnitude())
 }
 
-/// The coarsest scale that is not coarser than one and whose step is a whole fraction of a grid's, so that values on
-/// the grid stay as exact as with the grid's own scale; with the grid.
+/// The coarsest scale, not coarser than the given scale, whose step is a whole fraction of a grid's step; with the grid. Values
+/// on the grid stay as exact as with the grid's own scale.
 fn whole_fraction(facts: &Facts<'_>, grids: &[Lattice], scale: f64) -> Option<(f64, Lattice)> {
     let finer = grids.iter().map(|grid| ((scale * grid.step).ceil() / grid.step, *grid));
     let is_inexact = |scale: f64| {
@@ -283,7 +282,7 @@ fn has_markers(facts: &Facts<'_>) -> bool {
     !facts.survey.markers.values().is_empty()
 }
 
-/// The scale that keeps an absolute error if rounding uses at most `budget` of it.
+/// The scale that keeps an absolute error if rounding uses at most `budget` of this error.
 pub(super) fn scale_within(facts: &Facts<'_>, bound: f64, budget: f64) -> Option<Scalar> {
     let step = facts.options.errors_in_a_step() * (bound - budget);
     let scale = facts.working.number(power(facts, 1.0 / step), Rounding::TowardsPositive);

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::rules::{GroupJob, Rules, Treatment, described, properties};
 use crate::error::{Interrupted, Result, is_disk_full, is_of_array, unless_room};
-use crate::jobs::cf::{FromCfJob, FromCfReport};
+use crate::jobs::cf::{FromCfReport, dry_from_cf, from_cf};
 use crate::jobs::job::{DryRun, Job, write_inside};
 use crate::jobs::pack::{PackJob, PackReport, Place, pack_together};
 use crate::jobs::tree::{
@@ -37,8 +37,9 @@ impl Job for GroupJob {
 
     fn reads(&self) -> Vec<&Path> {
         // Names in a group are no paths.
-        let is_of_paths = !self.pack.scale_from.is_empty() && !is_group(&self.pack.input);
-        if is_of_paths { self.pack.reads() } else { vec![&self.pack.input] }
+        let PackJob { input, options, scale_from, .. } = &self.pack;
+        let is_of_paths = !scale_from.is_empty() && !options.from_cf && !is_group(input);
+        if is_of_paths { self.pack.reads() } else { vec![input] }
     }
 
     fn write(
@@ -51,7 +52,7 @@ impl Job for GroupJob {
             return Ok((PathReport::Group(report), staged.context("nothing was written")?));
         }
         self.refuse_rules()?;
-        let (report, staged) = ArrayJob(&self.pack).write(destination, runtime)?;
+        let (report, staged) = pack_array(&self.pack, destination, runtime)?;
         Ok((PathReport::Array(Box::new(report)), staged))
     }
 }
@@ -62,7 +63,7 @@ impl DryRun for GroupJob {
             return Ok(PathReport::Group(self.pack_group(None, runtime)?.0));
         }
         self.refuse_rules()?;
-        Ok(PathReport::Array(Box::new(ArrayJob(&self.pack).dry_report(runtime)?)))
+        Ok(PathReport::Array(Box::new(dry_pack_array(&self.pack, runtime)?)))
     }
 }
 
@@ -164,28 +165,26 @@ impl AsMut<OutsideLinks> for ArrayReport {
 }
 
 /// Packs an array, by its values or by CF's attributes.
-struct ArrayJob<'a>(&'a PackJob);
-
-impl ArrayJob<'_> {
-    fn write(&self, destination: &Destination, runtime: &Runtime) -> Result<(ArrayReport, Staged)> {
-        if self.0.options.from_cf {
-            let (report, staged) = self.of_cf().write(destination, runtime)?;
-            return Ok((ArrayReport::FromCf(report), staged));
-        }
-        let (report, staged) = self.0.write(destination, runtime)?;
-        Ok((ArrayReport::Packed(report), staged))
+fn pack_array(
+    job: &PackJob,
+    destination: &Destination,
+    runtime: &Runtime,
+) -> Result<(ArrayReport, Staged)> {
+    if job.options.from_cf {
+        let (report, staged) = from_cf(job, destination, runtime)?;
+        return Ok((ArrayReport::FromCf(report), staged));
     }
+    let (report, staged) = job.write(destination, runtime)?;
+    Ok((ArrayReport::Packed(report), staged))
+}
 
-    fn dry_report(&self, runtime: &Runtime) -> Result<ArrayReport> {
-        if self.0.options.from_cf {
-            return Ok(ArrayReport::FromCf(self.of_cf().dry_report(runtime)?));
-        }
-        Ok(ArrayReport::Packed(self.0.dry_report(runtime)?))
-    }
-
-    fn of_cf(&self) -> FromCfJob {
-        FromCfJob { pack: self.0.clone() }
-    }
+/// As [`pack_array`], but writes nothing.
+fn dry_pack_array(job: &PackJob, runtime: &Runtime) -> Result<ArrayReport> {
+    Ok(if job.options.from_cf {
+        ArrayReport::FromCf(dry_from_cf(job, runtime)?)
+    } else {
+        ArrayReport::Packed(job.dry_report(runtime)?)
+    })
 }
 
 /// The arrays of a group that are to be packed.
@@ -196,7 +195,7 @@ pub(super) struct Sets<'a> {
     /// For each array that shares its scale, all with that scale.
     of_one_scale: BTreeMap<&'a str, Rc<[&'a str]>>,
     jobs: BTreeMap<&'a str, PackJob>,
-    /// What came of arrays that were packed together with another one.
+    /// The outcomes of arrays that were packed together with an earlier array.
     done: BTreeMap<&'a str, Outcome<ArrayReport>>,
 }
 
@@ -220,28 +219,28 @@ impl<'a> Sets<'a> {
         }
         let PackJob { input, output, .. } = &group.pack;
         let (input, output) = (below(input, array), output.join(array));
-        // Those of one scale are packed together.
+        // Arrays of one scale are packed together.
         let scale_from = Vec::new();
         let job = PackJob { input, output, options, scale_from, ..group.pack.clone() };
         self.jobs.insert(array, job);
     }
 
-    /// Gives one scale to those of some arrays that have none with others.
+    /// Makes a set with a common scale of these arrays, except those already in a set.
     pub(super) fn give_one_scale(&mut self, mut arrays: Vec<&'a str>) {
         arrays.retain(|array| !self.of_one_scale.contains_key(array));
         let all: Rc<[&str]> = arrays.into();
         self.of_one_scale.extend(all.iter().map(|&array| (array, Rc::clone(&all))));
     }
 
-    /// All arrays that have one scale with an array, which is among them; none if it has its own.
+    /// The set of arrays with a common scale that an array is in, the array itself too; empty if the array has its own scale.
     fn with_one_scale(&self, array: &str) -> &[&'a str] {
         self.of_one_scale.get(array).map_or(&[], |all| &**all)
     }
 
-    /// Packs an array, and all others that get its codecs.
+    /// Packs an array, and all arrays that get the same codecs.
     ///
     /// # Errors
-    /// If the group job does not keep going, also what the array fails with.
+    /// A failure that is not about the array; without `keep_going`, any failure.
     pub(super) fn pack(&mut self, array: &str, runtime: &Runtime) -> Result<Outcome<ArrayReport>> {
         if let Some(done) = self.done.remove(array) {
             return Ok(done);
@@ -260,7 +259,7 @@ impl<'a> Sets<'a> {
             Err(failure) if is_disk_full(&failure) => {
                 return Err(unless_room(failure, &self.group.pack.output.join(array)));
             }
-            // An error that is not about the arrays would come back with the next one.
+            // An error that is not about these arrays would come back with the next array.
             Err(failure) => {
                 let hint = format!(
                     "--exclude {array:?} leaves it as it is, and --keep-going every array that fails"
@@ -277,7 +276,7 @@ impl<'a> Sets<'a> {
         self.done.remove(array).context("an array was not packed")
     }
 
-    /// An array, and those of one scale with it that have the same options.
+    /// An array, and the arrays of its set that have the same options.
     fn set_of(&self, array: &str) -> Result<Vec<&'a str>> {
         let (&path, job) = self.jobs.get_key_value(array).context("no array to be packed")?;
         let is_same = |other: &&&str| {
@@ -293,13 +292,13 @@ impl<'a> Sets<'a> {
         if let [array] = set
             && job(array)?.options.from_cf
         {
-            let job = ArrayJob(job(array)?);
+            let job = job(array)?;
             let write = |place: PathBuf| {
-                write_inside(&place, &job.0.output, |place| job.write(place, runtime))
+                write_inside(&place, &job.output, |place| pack_array(job, place, runtime))
             };
-            return Ok(vec![place(array).map_or_else(|| job.dry_report(runtime), write)?]);
+            return Ok(vec![place(array).map_or_else(|| dry_pack_array(job, runtime), write)?]);
         }
-        // Those of one scale with other options have their part in the range.
+        // Arrays of the set with other options have their part in the range.
         let all = set.first().map_or(&[][..], |array| self.with_one_scale(array));
         let others = all.iter().filter(|other| !set.contains(other));
         let others: Vec<PathBuf> =
@@ -323,7 +322,7 @@ impl<'a> Sets<'a> {
     }
 }
 
-/// The arrays of each pyramid, finest first, if there are several of one type.
+/// The arrays of each pyramid, finest first, if several arrays have one type.
 ///
 /// Levels are arrays, as in [OME-Zarr], or groups with an array of each variable, as in [GeoZarr] and ndpyramid.
 ///
@@ -334,7 +333,7 @@ pub(super) fn pyramids(nodes: &[Node]) -> Vec<Vec<&str>> {
     let mut pyramids = Vec::new();
     for group in nodes.iter().filter(|node| node.kind == Kind::Group) {
         for levels in levels_of_images(&group.document) {
-            // By what they are called in their level, and by type, as only arrays of one type can have the same codecs.
+            // Arrays with the same name in each level, and of one type: only arrays of one type can have the same codecs.
             let mut images: BTreeMap<(&str, String), Vec<&str>> = BTreeMap::new();
             for level in levels {
                 let level = format!("{}/{level}", group.path);

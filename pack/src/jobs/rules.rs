@@ -61,7 +61,7 @@ impl GroupJob {
 }
 
 impl GroupJob {
-    /// Refuses what only a group has, for an array.
+    /// Refuses options that only a group has, for a job on an array.
     pub(super) fn refuse_rules(&self) -> Result<()> {
         let own = |rules: &[ArrayRule], what: &str| {
             rules.first().map(|rule| format!("{what} for {} is", rule.name))
@@ -107,7 +107,7 @@ pub struct ArrayRule {
     pub name: String,
     /// Whether the name is a path even if it looks like a pattern.
     pub is_path: bool,
-    /// How such arrays are packed, beside the options for all; `None` leaves them as they are.
+    /// How such arrays are packed, beside the options for all; `None` leaves such arrays as they are.
     pub options: Option<OwnOptions>,
 }
 
@@ -334,7 +334,7 @@ impl<'a> Rules<'a> {
         Ok(options)
     }
 
-    /// Packs an array, if its options say how. A rule may need another one, or a flag, so only all of them can be wrong.
+    /// Packs an array, if its options say how. A rule may need another rule, or a flag, so the rules are checked together.
     fn packed(
         &self,
         path: &str,
@@ -473,13 +473,13 @@ fn no_array(name: &str, arrays: &[&str]) -> String {
 
 /// The properties of an array before any rule applies.
 pub(crate) struct Properties {
-    /// Why it cannot be packed, if it cannot.
+    /// Why the array cannot be packed; `None` if it can.
     pub(crate) unfit: Option<String>,
-    /// Its type, if it is an integer type: flags, classes and counts, for which an error bound is not meant.
+    /// The type of an array of integers: flags, classes and counts, for which an error bound is not meant.
     pub(crate) integers: Option<ElementType>,
     /// Whether CF's attributes pack it.
     pub(crate) is_packed_by_cf: bool,
-    /// Why it is a coordinate, if it is one.
+    /// Why the array is a coordinate; `None` if it is data.
     pub(crate) coordinate: Option<String>,
 }
 
@@ -498,7 +498,7 @@ fn describe(node: &Node) -> Described<'_> {
     }
 }
 
-/// Whether an array can be packed at all, and if not, why; if it has value codecs, it can if it is to be packed again.
+/// The properties of an array. An array with value codecs can be packed only with `repack`.
 pub(crate) fn properties(
     node: &Node,
     coordinates: &BTreeMap<String, String>,

@@ -173,7 +173,7 @@ impl<R> ArrayOutcome<R> {
 }
 
 impl<R> Outcome<R> {
-    /// The same outcome with another report, if there is one.
+    /// The same outcome with another report, if the job did its work.
     pub(crate) fn and_then<S>(self, work: impl FnOnce(R) -> Result<S>) -> Result<Outcome<S>> {
         Ok(match self {
             Self::Done { report } => Outcome::Done { report: Box::new(work(*report)?) },
@@ -230,7 +230,7 @@ impl Output<'_> {
         self.copy_files(nodes, outcomes, runtime)
     }
 
-    /// Copies arrays: their files unchanged, and their metadata as Zarr v3, if that can express them.
+    /// Copies arrays: the files unchanged, and the metadata as Zarr v3, if Zarr v3 can express the metadata.
     fn copy_arrays<'a>(
         &self,
         arrays: impl Iterator<Item = &'a Node>,

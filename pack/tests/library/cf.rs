@@ -5,14 +5,14 @@ use std::path::Path;
 
 use crate::common::{
     Sample, Trial, bytes, chunks, codec_names, contents, copy, create_group, create_v2, data, f64s,
-    integers, little_endian, metadata, one_thread, options, read_by_zarrs, repository, sharding,
-    text, to_cf, told, within,
+    from_cf, integers, little_endian, metadata, one_thread, options, read_by_zarrs, repository,
+    sharding, text, to_cf, told, within,
 };
 use recast_kernels::ElementType;
 use recast_pack::report::Differences;
 use recast_pack::{
-    ArrayRule, DryRun, ErrorKind, FromCfJob, FromCfReport, GroupJob, Job, PackJob, PackOptions,
-    ToCfReport, UnpackedArray, codecs_from_cf,
+    ArrayReport, ArrayRule, DryRun, ErrorKind, FromCfReport, GroupJob, Job, PackJob, PackOptions,
+    PathReport, ToCfReport, UnpackedArray, codecs_from_cf,
 };
 use serde_json::{Value, json};
 
@@ -26,14 +26,24 @@ fn int16(codes: &[i16], fill: i16, attributes: Value) -> Trial {
     Trial::new(codes, chunk, json!({"fill_value": fill, "attributes": attributes}))
 }
 
-fn job(trial: &Trial) -> FromCfJob {
+fn job(trial: &Trial) -> GroupJob {
     job_for(None, trial)
 }
 
 /// The same for values of a type.
-fn job_for(decoded_type: Option<ElementType>, trial: &Trial) -> FromCfJob {
+fn job_for(decoded_type: Option<ElementType>, trial: &Trial) -> GroupJob {
     let options = PackOptions { from_cf: true, decoded_type, ..PackOptions::default() };
-    FromCfJob { pack: trial.job(options) }
+    trial.job(options).into()
+}
+
+/// The report of a job that took codecs from attributes.
+fn of_cf(
+    outcome: Result<PathReport<ArrayReport>, recast_pack::Error>,
+) -> Result<FromCfReport, String> {
+    told(outcome).map(|report| match report.array().unwrap() {
+        ArrayReport::FromCf(report) => report,
+        ArrayReport::Packed(report) => panic!("{report:?}"),
+    })
 }
 
 #[test]
@@ -42,7 +52,7 @@ fn a_job_that_packs_values_refuses_to_ignore_from_cf() {
     let pack = job(&trial).pack;
     for error in [pack.run(&one_thread()).unwrap_err(), pack.dry_run(&one_thread()).unwrap_err()] {
         assert_eq!(error.kind(), ErrorKind::Options);
-        assert!(text(error).contains("FromCfJob"));
+        assert!(text(error).contains("GroupJob"));
     }
     assert!(!trial.output().exists());
 }
@@ -82,13 +92,13 @@ fn an_array_with_attributes_may_be_in_a_group_of_one_scale() {
     assert_eq!(codecs("a"), codecs("b"));
 }
 
-fn from_cf(trial: &Trial) -> FromCfReport {
-    told(job(trial).run(&one_thread())).unwrap()
+fn converted(trial: &Trial) -> FromCfReport {
+    of_cf(job(trial).run(&one_thread())).unwrap()
 }
 
 /// The same with another type than the job would choose.
 fn decoded_as(decoded_type: ElementType, trial: &Trial) -> FromCfReport {
-    told(job_for(Some(decoded_type), trial).run(&one_thread())).unwrap()
+    of_cf(job_for(Some(decoded_type), trial).run(&one_thread())).unwrap()
 }
 
 fn as_cf(input: &Path, output: &Path) -> ToCfReport {
@@ -123,7 +133,7 @@ fn real_arrays_decode_to_what_xarray_gives_bit_for_bit_and_come_back() {
         let trial = Trial::empty();
         let input = data.join(format!("{name}_packed.zarr"));
         let output = trial.output();
-        let report = told(FromCfJob::new(&input, &output).run(&one_thread())).unwrap();
+        let report = of_cf(from_cf(&input, &output).run(&one_thread())).unwrap();
         assert!(report.bit_identical, "{name}");
         assert_eq!(
             (report.codes.differences.elements, report.missing),
@@ -193,7 +203,7 @@ fn the_type_is_the_one_that_is_cf_to_the_last_bit() {
     let codes: Vec<i16> = (-600..600).collect();
     // No float32 number is 0.01, so xarray would take float64, where a third of the codes differ.
     let trial = int16(&codes, 0, json!({"scale_factor": 0.01, "add_offset": 0.5}));
-    let report = from_cf(&trial);
+    let report = converted(&trial);
     assert!(report.data_type == ElementType::Float32 && report.bit_identical);
     assert_eq!(report.decoded_bytes, 4800);
     for (&code, value) in codes.iter().zip(values(&trial.output())) {
@@ -214,7 +224,7 @@ fn attributes_without_an_array_get_what_a_job_gives_an_array() {
     for decoded in [None, Some(ElementType::Float32), Some(ElementType::Float64)] {
         let mut job = job_for(decoded, &trial);
         job.pack.provenance = false;
-        let report = told(job.run(&one_thread())).unwrap();
+        let report = of_cf(job.run(&one_thread())).unwrap();
         let chosen = codecs_from_cf(ElementType::Int16, attributes, decoded).unwrap();
         assert_eq!(chosen.codecs, report.value_codecs);
         assert_eq!(chosen.data_type, report.data_type);
@@ -281,7 +291,7 @@ fn a_valid_range_of_the_values_is_left_as_it_is() {
     // The stored integers get their attributes back.
     let attributes = json!({"scale_factor": 0.001, "valid_min": -10.0, "valid_max": 40.0});
     let trial = int16(&[0, 20_000], 0, attributes.clone());
-    assert!(from_cf(&trial).warnings[0].contains("valid_min is -10.0"));
+    assert!(converted(&trial).warnings[0].contains("valid_min is -10.0"));
     assert_eq!(trial.metadata()["attributes"]["valid_max"], 40.0);
     assert_eq!(metadata(&back(&trial))["attributes"], attributes);
 }
@@ -291,7 +301,7 @@ fn nan_over_integers_is_no_missing_value_and_a_warning() {
     for nan in [json!("NaN"), json!("nan"), json!("AAAAAAAA+H8=")] {
         for name in ["_FillValue", "missing_value"] {
             let trial = int16(&[0, 1, -1], 1, json!({"scale_factor": 0.5, name: nan}));
-            let report = from_cf(&trial);
+            let report = converted(&trial);
             assert_eq!(report.missing_codes, []);
             let expected = format!("{name} is {nan}, which is not a value of int16");
             assert!(report.warnings[0].contains(&expected), "{:?}", report.warnings);
@@ -315,7 +325,7 @@ fn the_report_says_in_which_type_xarray_reads_the_input() {
         (json!({"_FillValue": 3}), ElementType::Float32),
         (json!({"_Unsigned": "true"}), ElementType::UInt16),
     ] {
-        let report = from_cf(&int16(&[0, 1], 0, attributes));
+        let report = converted(&int16(&[0, 1], 0, attributes));
         assert_eq!(report.xarray_data_type, expected);
     }
 }
@@ -402,7 +412,7 @@ fn a_few_codes_get_their_last_bit_from_the_map() {
     let codes: Vec<i16> = (i16::MIN..=i16::MAX).collect();
     let attributes = json!({"scale_factor": f64::from(FACTOR), "add_offset": 0.5});
     let trial = int16(&codes, 0, attributes);
-    let report = from_cf(&trial);
+    let report = converted(&trial);
     assert!(report.data_type == ElementType::Float32 && report.bit_identical);
     assert!((1..=256).contains(&report.patched_codes), "{report:?}");
     assert_eq!(report.codes_not_encoded_back, Some(0));
@@ -420,7 +430,7 @@ fn attributes_that_would_be_applied_twice_are_gone() {
     let trial = int16(&[0, 1, -1, -2, -3, 30_000, -4, -100], -2, attributes);
     let mut job = job(&trial);
     job.pack.provenance = false;
-    let report = told(job.run(&one_thread())).unwrap();
+    let report = of_cf(job.run(&one_thread())).unwrap();
     let expected = json!({"units": "K", "valid_range": [-90.0, 60.0], "valid_max": 60.0});
     assert_eq!(trial.metadata()["attributes"], expected);
     assert_eq!((report.missing, report.bit_identical), (3, true));
@@ -443,7 +453,7 @@ fn chunks_that_are_not_stored_are_what_cf_makes_of_them() {
             .create(&trial.input());
         // The last chunk is stored, and padded with the fill value beyond the array.
         array.store_chunk(&[2], [-999_i16, 1, 2, fill, 0, 0, 0, 0].to_vec()).unwrap();
-        from_cf(&trial);
+        converted(&trial);
         assert_eq!(chunks(&trial.output()).len(), 1);
         let found = values(&trial.output());
         for value in &found[..16] {
@@ -467,7 +477,7 @@ fn unsigned_takes_the_codes_for_what_they_are() {
         "scale_factor": 0.5, "_Unsigned": "true", "_FillValue": -1, "valid_range": [0, -2],
     });
     let trial = int16(&[0, 1, -1, -2, i16::MIN], -1, attributes);
-    let report = from_cf(&trial);
+    let report = converted(&trial);
     assert_eq!(report.stored_data_type, ElementType::UInt16);
     let found = values(&trial.output());
     assert!(found[2].is_nan());
@@ -482,7 +492,7 @@ fn unsigned_takes_the_codes_for_what_they_are() {
 fn integers_of_32_bits_are_compared_over_the_range_that_is_there() {
     let more = json!({"attributes": {"scale_factor": 0.25, "add_offset": 1.0}});
     let trial = Trial::new(&[-70_000_i32, 5, 80_000, 0], 4, more);
-    let report = from_cf(&trial);
+    let report = converted(&trial);
     assert_eq!(report.data_type, ElementType::Float64);
     assert_eq!(report.codes.which, "codes of int32 from -70000 to 80000");
     assert_eq!(report.codes.differences.elements, 150_001);
@@ -498,7 +508,7 @@ fn zero_keeps_the_sign_that_cf_gives_it() {
         (json!({"scale_factor": 0.5}), false),
     ] {
         let trial = int16(&[0, 2], 2, attributes);
-        assert!(from_cf(&trial).bit_identical);
+        assert!(converted(&trial).bit_identical);
         assert_eq!(values(&trial.output())[0].is_sign_negative(), negative);
     }
 }
@@ -515,7 +525,7 @@ fn the_fill_value_of_zarr_v2_is_a_missing_value() {
     fs::write(input.join(".zattrs"), attributes.to_string()).unwrap();
     let stored: Vec<u8> = [1_i16, -5, -300].iter().flat_map(|code| code.to_be_bytes()).collect();
     fs::write(input.join("0.0"), &stored).unwrap();
-    assert_eq!(from_cf(&trial).missing, 1);
+    assert_eq!(converted(&trial).missing, 1);
     let output = trial.output();
     let found = values(&output);
     assert!(found[1].is_nan());
@@ -597,7 +607,7 @@ fn integers_of_64_bits_go_back_to_cf_although_their_ends_round() {
     let codes: Vec<i64> = (0..100).chain([10_i64.pow(17)]).collect();
     let attributes = json!({"scale_factor": 0.01, "add_offset": -3.0});
     let trial = Trial::new(&codes, 40, json!({"attributes": attributes}));
-    from_cf(&trial);
+    converted(&trial);
     let back = back(&trial);
     assert_eq!(metadata(&back)["attributes"], attributes);
     assert_eq!(read_by_zarrs(&back), bytes(&codes));
@@ -647,9 +657,9 @@ fn a_dry_run_of_cf_writes_nothing_and_says_what_would_be() {
     let attributes = json!({"scale_factor": 0.01, "add_offset": 20.0, "_FillValue": -1});
     let trial = int16(&[0, 1, -1, 300, i16::MIN], -1, attributes);
     let before = contents(trial.path());
-    let mut planned = told(job(&trial).dry_run(&one_thread())).unwrap();
+    let mut planned = of_cf(job(&trial).dry_run(&one_thread())).unwrap();
     assert_eq!(contents(trial.path()), before);
-    let report = from_cf(&trial);
+    let report = converted(&trial);
     assert_eq!(planned.codecs, trial.metadata()["codecs"]);
     assert_eq!([planned.dry_run, report.dry_run], [true, false]);
     assert_eq!([planned.chunks, planned.bytes], [None; 2]);
@@ -665,7 +675,7 @@ fn codes_in_shards_get_codecs_inside_and_go_back_to_the_same_files() {
         .with("attributes", json!({"scale_factor": 0.01, "add_offset": 5.0, "_FillValue": -1}));
     let elements = bytes(&(0..9000).collect::<Vec<i16>>());
     let trial = Trial::of(&sample, &elements);
-    let report = from_cf(&trial);
+    let report = converted(&trial);
     assert_eq!(codec_names(&trial.metadata()["codecs"]), ["sharding_indexed"]);
     assert_eq!(report.readers.zarr_python, recast_pack::report::Reading::PartsOfShards);
     let back = back(&trial);

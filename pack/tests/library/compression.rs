@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::common::{
-    Random, Sample, Trial, assert_within, bytes, chunks, codec_names, configuration, f32s,
+    Random, Sample, Trial, assert_within, bytes, chunks, codec_names, configuration, f32s, from_cf,
     integers, little_endian, metadata, one_thread, open, options, read, read_f32, sharding, to_cf,
     told, weather, within,
 };
@@ -276,7 +276,7 @@ fn noise(deviation: f32) -> Vec<f32> {
 #[test]
 fn smallest_takes_pcodec_for_noise_and_says_what_readers_need() {
     use recast_kernels::ElementType;
-    use recast_pack::{FromCfJob, PackReport};
+    use recast_pack::PackReport;
 
     // Codes of 16 and 8 bits. pcodec stands in place of `bytes` and knows no bytes, so the second are widened.
     for (deviation, encoded, stored_as) in [
@@ -306,7 +306,7 @@ fn smallest_takes_pcodec_for_noise_and_says_what_readers_need() {
         told(to_cf(trial.output(), &cf).run(&one_thread())).unwrap();
         let document = metadata(&cf);
         assert_eq!(codec_names(&document["codecs"]), ["numcodecs.pcodec"]);
-        told(FromCfJob::new(&cf, &back).run(&one_thread())).unwrap();
+        told(from_cf(&cf, &back).run(&one_thread())).unwrap();
         assert_eq!(f32s(&read(&back)), values);
     }
 }

@@ -13,8 +13,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::common::{
-    Random, Sample, Trial, contents, create_group, create_v2, of_group, one_thread, quarters,
-    to_cf, told, within,
+    Random, Sample, Trial, contents, create_group, create_v2, from_cf, of_group, one_thread,
+    quarters, to_cf, told, within,
 };
 
 /// The links in the report of a job.
@@ -157,7 +157,7 @@ fn links_of_cf_jobs_are_named_too() {
     let chunk = trial.input().join("c/0");
     fs::rename(&chunk, trial.place("chunk")).unwrap();
     symlink("../../chunk", &chunk).unwrap();
-    let job = recast_pack::FromCfJob::new(trial.input(), trial.output());
+    let job = from_cf(trial.input(), trial.output());
     assert_eq!(reported(job.dry_run(&one_thread())).unwrap()["count"], 1);
     assert_eq!(reported(job.run(&one_thread())).unwrap()["count"], 1);
     let chunk = trial.output().join("c/1");

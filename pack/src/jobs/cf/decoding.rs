@@ -57,7 +57,7 @@ impl Decoding {
         self.inversion.differences.is_none() && self.not_encoded == Some(0)
     }
 
-    /// The decoding in the requested type, or else in the exact one.
+    /// The decoding in the requested type, or else in the type that decodes exactly.
     pub(super) fn choose(
         rule: &Attributes,
         requested: Option<ElementType>,
@@ -119,7 +119,7 @@ pub struct CfCodecs {
 }
 
 /// Chooses codecs for the attributes `scale_factor`, `add_offset`, `_FillValue`, `missing_value` and `_Unsigned` of an
-/// array whose stored elements are integers of a type: the codecs of [`crate::FromCfJob`], for any elements.
+/// array whose stored elements are integers of a type: the codecs of [`crate::PackOptions::from_cf`], for any elements.
 ///
 /// `decoded` is the type of the values. Without it, that is the type in which codecs reproduce CF's arithmetic bit for
 /// bit; if both or neither do, float32 for integers of at most 16 bits whose attributes are float32 numbers, else

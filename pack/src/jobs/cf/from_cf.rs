@@ -1,7 +1,5 @@
 //! Replaces CF's attributes by codecs over the same stored codes.
 
-use std::path::{Path, PathBuf};
-
 use anyhow::{Context, bail};
 use recast_kernels::{ElementType, Scalar};
 use serde::Serialize;
@@ -17,12 +15,10 @@ use crate::array::rewrite_metadata::RewrittenMetadata;
 use crate::array::source::Source;
 use crate::check::difference::Differences;
 use crate::error::{Result, usage};
-use crate::jobs::job::{DryRun, Job};
 use crate::jobs::pack::PackJob;
 use crate::json;
 use crate::metadata::document::PROVENANCE;
 use crate::metadata::shard_codecs::{Readers, readers};
-use crate::options::PackOptions;
 use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{Charts, Pieces};
 use crate::scan::missing::Markers;
@@ -34,17 +30,6 @@ use crate::store::links::OutsideLinks;
 use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
 use crate::text::as_shown;
-
-/// Turns the attributes with which CF packs integers into codecs, over the same stored bytes.
-///
-/// By default, values are of the type in which codecs reproduce CF's arithmetic bit for bit. If both or neither do, float32
-/// for integers of at most 16 bits whose attributes are float32 numbers, else float64.
-#[derive(Clone, Debug)]
-pub struct FromCfJob {
-    /// As for an array of any values, with the options that go with [`PackOptions::from_cf`]. The attribute `recast` keeps
-    /// the attributes that were replaced.
-    pub pack: PackJob,
-}
 
 /// The report of an array that CF packed.
 #[derive(Debug, Serialize)]
@@ -135,115 +120,98 @@ impl Checked {
     }
 }
 
-impl FromCfJob {
-    /// Converts `input` to `output`.
-    #[must_use]
-    pub fn new(input: impl Into<PathBuf>, output: impl Into<PathBuf>) -> Self {
-        let options = PackOptions { from_cf: true, ..PackOptions::default() };
-        Self { pack: PackJob::new(input, output, options) }
-    }
+/// Turns the attributes with which CF packs integers into codecs, over the same stored bytes. The attribute `recast` keeps the
+/// attributes that were replaced.
+///
+/// By default, values are of the type in which codecs reproduce CF's arithmetic bit for bit. If both or neither do, float32
+/// for integers of at most 16 bits whose attributes are float32 numbers, else float64.
+pub(crate) fn from_cf(
+    job: &PackJob,
+    destination: &Destination,
+    runtime: &Runtime,
+) -> Result<(FromCfReport, Staged)> {
+    let (source, workers, conversion) = open(job, runtime)?;
+    let staged = destination.stage()?;
+    let transferred =
+        conversion.rewritten.write(&source, staged.path(), Transfer::Copy, &workers)?;
+    let result = Source::written(staged.path(), FillCheck::Create)?;
+    let pairs = Pairs::new(&source, &result);
+    let check =
+        |region: &Region, [codes, found]: [Vec<u8>; 2]| conversion.check(region, &codes, &found);
+    let found = pairs.merge_elements("verify", &workers, check, Checked::merge)?;
+    let max_error = found.differences.max;
+    let charts = job.charts.then(|| conversion.charts(&source, &result, max_error, &workers));
+    let charts = charts.transpose()?;
+    let report = FromCfReport {
+        chunks: Some(transferred.copied),
+        bytes: Some(transferred.bytes),
+        dry_run: false,
+        charts,
+        ..report(job, &source, conversion, found)
+    };
+    Ok((report, staged))
 }
 
-impl Job for FromCfJob {
-    type Report = FromCfReport;
-
-    fn places(&self) -> (&Path, &Path, bool) {
-        self.pack.places()
-    }
-
-    fn write(
-        &self,
-        destination: &Destination,
-        runtime: &Runtime,
-    ) -> Result<(FromCfReport, Staged)> {
-        let (source, workers, conversion) = self.convert(runtime)?;
-        let staged = destination.stage()?;
-        let transferred =
-            conversion.rewritten.write(&source, staged.path(), Transfer::Copy, &workers)?;
-        let result = Source::written(staged.path(), FillCheck::Create)?;
-        let pairs = Pairs::new(&source, &result);
-        let check = |region: &Region, [codes, found]: [Vec<u8>; 2]| {
-            conversion.check(region, &codes, &found)
-        };
-        let found = pairs.merge_elements("verify", &workers, check, Checked::merge)?;
-        let max_error = found.differences.max;
-        let charts =
-            self.pack.charts.then(|| conversion.charts(&source, &result, max_error, &workers));
-        let charts = charts.transpose()?;
-        let report = FromCfReport {
-            chunks: Some(transferred.copied),
-            bytes: Some(transferred.bytes),
-            dry_run: false,
-            charts,
-            ..self.report(&source, conversion, found)
-        };
-        Ok((report, staged))
-    }
+/// As [`from_cf`], but writes nothing.
+pub(crate) fn dry_from_cf(job: &PackJob, runtime: &Runtime) -> Result<FromCfReport> {
+    let (source, workers, conversion) = open(job, runtime)?;
+    let chain = &conversion.decoding.inversion.chain;
+    let check = |number| {
+        let region = source.region(number)?;
+        let codes = source.read_or_fill(&region)?;
+        conversion.check(&region, &codes, &chain.decode(&codes)?)
+    };
+    let found = workers.merge("verify", source.chunks(), check, Checked::merge)?;
+    Ok(report(job, &source, conversion, found))
 }
 
-impl DryRun for FromCfJob {
-    fn dry_report(&self, runtime: &Runtime) -> Result<FromCfReport> {
-        let (source, workers, conversion) = self.convert(runtime)?;
-        let chain = &conversion.decoding.inversion.chain;
-        let check = |number| {
-            let region = source.region(number)?;
-            let codes = source.read_or_fill(&region)?;
-            conversion.check(&region, &codes, &chain.decode(&codes)?)
-        };
-        let found = workers.merge("verify", source.chunks(), check, Checked::merge)?;
-        Ok(self.report(&source, conversion, found))
+/// Opens the array, and finds its new codecs.
+fn open(job: &PackJob, runtime: &Runtime) -> Result<(Source, Workers, NewCodecs)> {
+    let PackJob { input, options, scale_from, .. } = job;
+    if !scale_from.is_empty() {
+        return usage(
+            "scale_from cannot be used with from_cf, which takes the codecs from attributes; leave one of them out",
+        );
     }
+    options.checked()?;
+    let source = Source::open_for(runtime, input)?;
+    source.refuse_place(options.shard_codecs)?;
+    let workers = Workers::within(runtime, [source.chunk_memory()])?;
+    let conversion = convert(&source, job, &workers);
+    let conversion = conversion.with_context(|| input.display().to_string())?;
+    Ok((source, workers, conversion))
 }
 
-impl FromCfJob {
-    /// Opens the array, and finds its new codecs.
-    fn convert(&self, runtime: &Runtime) -> Result<(Source, Workers, NewCodecs)> {
-        let PackJob { input, options, scale_from, .. } = &self.pack;
-        if !scale_from.is_empty() {
-            return usage(
-                "scale_from cannot be used with from_cf, which takes the codecs from attributes; leave one of them out",
-            );
-        }
-        PackOptions { from_cf: true, ..options.clone() }.checked()?;
-        let source = Source::open_for(runtime, input)?;
-        source.refuse_place(options.shard_codecs)?;
-        let workers = Workers::within(runtime, [source.chunk_memory()])?;
-        let conversion = convert(&source, &self.pack, &workers);
-        let conversion = conversion.with_context(|| input.display().to_string())?;
-        Ok((source, workers, conversion))
-    }
-
-    /// The report of a dry run.
-    fn report(&self, source: &Source, conversion: NewCodecs, found: Checked) -> FromCfReport {
-        let NewCodecs { rule, xarray_type, codes, decoding, rewritten } = conversion;
-        let Decoding { arithmetic, inversion, fill_value, not_encoded } = decoding;
-        FromCfReport {
-            input: as_shown(&self.pack.input),
-            output: as_shown(&self.pack.output),
-            shape: source.array().shape().to_vec(),
-            stored_data_type: rule.code_type,
-            data_type: arithmetic.decoded_type(),
-            xarray_data_type: xarray_type,
-            fill_value,
-            codecs: rewritten.codecs().clone(),
-            readers: readers(rewritten.codecs(), &inversion.codecs, arithmetic.decoded_type()),
-            bit_identical: inversion.differences.is_none() && found.differences.is_none(),
-            codes: CodeDifferences { differences: inversion.differences, which: codes.what },
-            elements: found.differences,
-            decoded_bytes: source.elements() as u64 * arithmetic.decoded_type().size() as u64,
-            missing: found.missing,
-            formula: rule.formula(),
-            missing_codes: rule.missing,
-            patched_codes: inversion.patched,
-            codes_not_encoded_back: not_encoded,
-            chunks: None,
-            bytes: None,
-            dry_run: true,
-            warnings: rule.warnings,
-            outside_links: OutsideLinks::default(),
-            value_codecs: inversion.codecs,
-            charts: None,
-        }
+/// The report of a dry run.
+fn report(job: &PackJob, source: &Source, conversion: NewCodecs, found: Checked) -> FromCfReport {
+    let NewCodecs { rule, xarray_type, codes, decoding, rewritten } = conversion;
+    let Decoding { arithmetic, inversion, fill_value, not_encoded } = decoding;
+    FromCfReport {
+        input: as_shown(&job.input),
+        output: as_shown(&job.output),
+        shape: source.array().shape().to_vec(),
+        stored_data_type: rule.code_type,
+        data_type: arithmetic.decoded_type(),
+        xarray_data_type: xarray_type,
+        fill_value,
+        codecs: rewritten.codecs().clone(),
+        readers: readers(rewritten.codecs(), &inversion.codecs, arithmetic.decoded_type()),
+        bit_identical: inversion.differences.is_none() && found.differences.is_none(),
+        codes: CodeDifferences { differences: inversion.differences, which: codes.what },
+        elements: found.differences,
+        decoded_bytes: source.elements() as u64 * arithmetic.decoded_type().size() as u64,
+        missing: found.missing,
+        formula: rule.formula(),
+        missing_codes: rule.missing,
+        patched_codes: inversion.patched,
+        codes_not_encoded_back: not_encoded,
+        chunks: None,
+        bytes: None,
+        dry_run: true,
+        warnings: rule.warnings,
+        outside_links: OutsideLinks::default(),
+        value_codecs: inversion.codecs,
+        charts: None,
     }
 }
 

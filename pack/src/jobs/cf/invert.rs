@@ -43,7 +43,7 @@ const MOST_PATCHES: u64 = 256;
 /// The largest distance of such an entry from its code, in units in the last place.
 const PATCH_STEPS: i64 = 8;
 
-/// The codecs before the last cast: one of the two ways, with one scale.
+/// The codecs before the last cast: either of the two ways, with one scale.
 #[derive(Clone, Copy, Debug)]
 struct Arrangement {
     decoded: ElementType,

@@ -191,7 +191,7 @@ fn not_for_cf<T>(reason: String) -> Result<T> {
     Err(NotForCf(reason).into())
 }
 
-/// The codes that the codecs give: a cast to a wider type, such as the one in front of pcodec, gives no others.
+/// The codes that the codecs give: a cast to a wider type, such as the cast in front of pcodec, gives no further codes.
 fn given_codes(source: &Source, code_type: ElementType) -> Codes {
     let casts = source.codecs().values().rev();
     let casts = casts.take_while(|values| {

@@ -102,7 +102,7 @@ pub struct CompareCounts {
     pub elements: u64,
     /// Elements whose difference counts.
     pub compared: u64,
-    /// Special ones in `a`; the fill value in both, where it marks nothing.
+    /// Special elements in `a`; the fill value in both, where it marks nothing.
     #[serde(flatten)]
     pub special: Counts,
     /// NaN in `b` only.
@@ -272,7 +272,7 @@ fn common([a, b]: [ElementType; 2]) -> ElementType {
 /// One of two arrays whose elements are compared in a common type.
 struct Side<'a> {
     source: &'a Source,
-    /// Casts to that type, if the array has another one.
+    /// Casts to that type, if the array has another type.
     cast: Option<Plan>,
 }
 

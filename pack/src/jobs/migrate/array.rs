@@ -247,7 +247,7 @@ impl<'a> Migration<'a> {
         writer.write_all(source, directory, "encode", workers, encode)
     }
 
-    /// Writes the new metadata over the old ones.
+    /// Writes the new metadata over the old metadata.
     pub(super) fn in_place(self) -> Result<ArrayMigration> {
         let rewritten = self.rewritten_or_refusal()?;
         let replace = || -> Result<Vec<Vec<String>>> {

@@ -69,9 +69,9 @@ impl PackJob {
 
 /// Arrays that get the same codecs.
 pub(super) struct Batch<'a> {
-    /// The arrays; at least one of them is packed.
+    /// The arrays, of which at least one is packed.
     pub(super) members: Vec<Member<'a>>,
-    /// How all are packed, with what follows from their type and range.
+    /// How all members are packed: the options, completed by the type and range of the members.
     pub(super) options: &'a PackOptions,
     /// The survey of all members together.
     pub(super) survey: &'a Survey,
@@ -96,7 +96,7 @@ pub(crate) struct Place<'a> {
     pub(crate) destination: Option<&'a Destination>,
 }
 
-/// A value that looks like a missing one.
+/// A value that looks like a missing value.
 #[derive(Clone, Debug, Serialize)]
 pub struct Suspect {
     /// The value.
@@ -176,7 +176,7 @@ impl<'a> Batch<'a> {
         Ok(attributes)
     }
 
-    /// Adds to a failure the values that look like missing ones that no attribute names, and their counts.
+    /// Adds to a failure the values that look like missing values and that no attribute names, with their counts.
     pub(super) fn with_suspects(&self, failure: anyhow::Error) -> Result<anyhow::Error> {
         let suspects = customary_markers(self.survey.data_range);
         if suspects.is_empty() {
@@ -199,8 +199,7 @@ impl Member<'_> {
         as_shown(self.source.path())
     }
 
-    /// The values of this array that were packed as data but look like missing ones, because they are far from all
-    /// others.
+    /// The values of this array that were packed as data but look like missing values: they are far from all other values.
     pub(super) fn suspects(&self, workers: &Workers) -> Result<Vec<Suspect>> {
         counted(slice::from_ref(self), &self.survey.suspects()?.values, workers)
     }

@@ -90,7 +90,7 @@ thread_local! {
 }
 
 impl Batch<'_> {
-    /// Encodes chunks, decodes them and compares; writes them if all are encoded.
+    /// Encodes, decodes and compares chunks; with [`Scope::All`], also writes the chunks.
     pub(super) fn encode_chunks(
         &self,
         member: &Member<'_>,
@@ -138,7 +138,7 @@ struct ChunkEncoder<'a> {
     scope: Scope<'a>,
     checker: Box<dyn ElementChecker>,
     writer: Writer,
-    /// Compresses a part of a chunk: as one, or as the inner chunks of a shard, which have this shape.
+    /// Compresses a part of a chunk: whole, or as inner chunks of a shard, which have the shape `inner`.
     of_part: ByteEncoder,
     inner: Option<Vec<u64>>,
 }
@@ -220,7 +220,7 @@ impl<'a> ChunkEncoder<'a> {
         Ok(stats)
     }
 
-    /// Encodes elements; `element` names one by its index. Returns the number of them that are out of range.
+    /// Encodes elements; `element` names an element by its index. Returns the number of elements out of range.
     fn encode(
         &self,
         elements: &[u8],
@@ -288,8 +288,8 @@ fn out_of_range(plan: &Plan, elements: &[u8]) -> u64 {
 const LEAST_SAVING: f64 = 0.1;
 /// How much longer or shorter another chunk may be along an axis.
 const STRETCH: u64 = 4;
-/// The approximate bytes that are read for each shape, and those that a single area may have; both are at most this part of
-/// the array, so that a dry run of a short one does less than a run.
+/// The approximate bytes of the areas that are read for each shape, and the most bytes of one area; both are at most an eighth
+/// of the array, so that a dry run of a short array does less than a run.
 const AREAS: u64 = 4 << 20;
 const PART_OF_ARRAY: u64 = 8;
 const LARGEST_AREA: u64 = 16 << 20;
@@ -342,7 +342,7 @@ impl Member<'_> {
         }
         let chain = &encoded.candidate.chain;
         let code_size = chain.encoded_type().size();
-        // A fast level compares shapes as well as a slow one.
+        // A fast level compares shapes as well as a slow level.
         let storage = Level::FAST.of(&encoded.storage);
         let compression = ByteEncoder::for_blocks(chain.encoded_type(), &storage, area.len())?;
         let stored = |codes: &[u8], shape: &[u64]| -> Result<u64> {
@@ -391,7 +391,7 @@ fn other_shapes(present: &[u64], all: &[u64]) -> Vec<Vec<u64>> {
     }
     let is_longer = |shape: &Vec<u64>| shape.iter().zip(present).any(|(new, old)| new > old);
     shapes.retain(is_longer);
-    // Where a shape is cut to the array, several are one.
+    // Shapes that are cut to the array may be equal.
     shapes.sort();
     shapes.dedup();
     shapes

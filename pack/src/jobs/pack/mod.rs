@@ -74,7 +74,7 @@ impl PackJob {
         runtime: &Runtime,
     ) -> Result<(PackReport, Option<Staged>)> {
         if self.options.from_cf {
-            return usage("from_cf takes the codecs from attributes: run a FromCfJob of this job");
+            return usage("from_cf takes the codecs from attributes: make a GroupJob of this job");
         }
         let place = Place { job: self, destination };
         pack_together(&[place], &self.scale_from, runtime)?.pop().context("no array")
@@ -141,7 +141,7 @@ fn add_others(sources: &mut Vec<Source>, paths: &[PathBuf], runtime: &Runtime) -
     Ok(())
 }
 
-/// Adds an array, if its type is that of the first one.
+/// Adds an array, if its type is the type of the first array.
 fn add(array: Source, sources: &mut Vec<Source>) -> Result<()> {
     if let Some(first) = sources.first()
         && let (theirs, ours) = (array.element_type(), first.element_type())
@@ -219,7 +219,7 @@ impl Batch<'_> {
         for other in self.members.iter().filter(|member| member.place.is_none()) {
             self.check_elements(other, &candidate, tolerance)?;
         }
-        // Read once, for the first candidate that needs them.
+        // The blocks are read once, for the first candidate that needs blocks.
         let blocks = match blocks {
             Some(blocks) => blocks,
             unread => unread.insert(self.trial_blocks()?),

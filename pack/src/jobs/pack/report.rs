@@ -50,7 +50,7 @@ pub struct PackReport {
     /// The scale, by which `scale_offset` multiplies.
     #[serde(serialize_with = "json::written")]
     pub scale: Option<Scalar>,
-    /// The stored code of NaN, if a map gives it one.
+    /// The stored code of NaN, if a map gives NaN a code.
     #[serde(serialize_with = "json::written")]
     pub nan: Option<Scalar>,
     /// The fill value.
@@ -61,9 +61,9 @@ pub struct PackReport {
     pub encoded_fill_value: Option<Scalar>,
     /// The missing markers besides NaN.
     pub missing: Vec<Missing>,
-    /// The kinds of NaN in the array, if there are several and the codecs make fewer of them.
+    /// The kinds of NaN in the array, if the codecs make fewer kinds of several.
     pub nan_kinds: Option<MergedNans>,
-    /// Values that were packed as data but look like missing ones that no attribute names: an end of the range, far from
+    /// Values that were packed as data but look like missing values that no attribute names: an end of the range, far from
     /// all other values and customary in archives.
     pub suspects: Vec<Suspect>,
     /// How the stored codes are compressed, for people: `zstd:5`, `delta + 128, blosc:9 (shuffle)`.
@@ -80,7 +80,7 @@ pub struct PackReport {
     #[serde(serialize_with = "json::written")]
     pub decoded_range: Option<(Scalar, Scalar)>,
     /// The range of values that the codecs can store, seen or not; `None` without value codecs. With differences of
-    /// neighbours it is that of the data, or the promised one.
+    /// neighbours this is the range of the data, or the promised range.
     #[serde(serialize_with = "json::written")]
     pub storable_range: Option<(Scalar, Scalar)>,
     /// The bound of the error, in a sentence, and on which grid of values it holds, if not for all.
@@ -141,7 +141,7 @@ pub struct PackReport {
 /// Arrays whose ranges were combined.
 #[derive(Clone, Debug, Serialize)]
 pub struct ScaleFrom {
-    /// The arrays, the packed one first.
+    /// The arrays, the packed array first.
     pub arrays: Vec<String>,
     /// Smallest and largest value in all of them.
     #[serde(serialize_with = "json::written")]
@@ -161,7 +161,8 @@ pub struct Missing {
     pub code: Option<Scalar>,
 }
 
-/// The decoded ends of a range, if they are outside of it. All others decode to values between them, unless they wrap.
+/// The decoded ends of a range, if an end lies outside of the range. All elements decode to values between these ends, unless
+/// elements wrap.
 fn decoded_range(
     range: Option<(Scalar, Scalar)>,
     candidate: &Candidate,
@@ -217,7 +218,7 @@ impl std::fmt::Display for MergedNans {
 pub struct PackCounts {
     /// All.
     pub elements: u64,
-    /// Special ones.
+    /// Special elements.
     #[serde(flatten)]
     pub special: Counts,
     /// Stored by an entry of a `scalar_map`.

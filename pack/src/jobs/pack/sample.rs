@@ -13,23 +13,23 @@ const DRY_RUN_SAMPLE: u64 = 64 << 20;
 /// A sample has at most this many chunks.
 const SAMPLE_CHUNKS: u64 = 256;
 
-/// Of long chunks several are sampled, because one says little about the others.
+/// Of long chunks several are sampled, because one chunk says little about other chunks.
 const LEAST_CHUNKS: u64 = 8;
 
-/// The elements with which compressors are compared: of one byte in this many, within these limits.
+/// The bytes with which compressors are compared: one in this many, within these limits.
 const SHARE: u64 = 96;
 const LEAST: u64 = 2 << 20;
 const MOST: u64 = 16 << 20;
-/// A thorough search takes more of an array shorter than this, and less of others, for it tries more.
+/// A thorough search takes more of an array shorter than `SHORT`, and less of longer arrays, for the search tries more.
 const SHORT: u64 = 64 << 20;
 const THOROUGH_OF_SHORT: u64 = 8 << 20;
 const THOROUGH: u64 = 1 << 20;
 const FINALISTS: usize = 3;
-/// A chunk longer than all of them counts by this many blocks of it.
+/// A chunk longer than all of these bytes counts by this many blocks.
 const BLOCKS: u64 = 2;
 
 impl Batch<'_> {
-    /// Some chunks of all arrays that get the same codecs; none if the compressor is named, and not chosen with them.
+    /// Some chunks of all members; none if the compressor is named, and not chosen by the chunks.
     pub(super) fn trial_blocks(&self) -> Result<TrialBlocks> {
         let mut blocks = Vec::new();
         match self.options.compressor {

@@ -225,6 +225,12 @@ pub(crate) fn to_cf(input: impl Into<PathBuf>, output: impl Into<PathBuf>) -> Un
     UnpackJob { to_cf: true, ..UnpackJob::new(input, output) }
 }
 
+/// The job that makes codecs of CF's attributes.
+pub(crate) fn from_cf(input: impl Into<PathBuf>, output: impl Into<PathBuf>) -> GroupJob {
+    let options = PackOptions { from_cf: true, ..PackOptions::default() };
+    GroupJob::new(input, output, options)
+}
+
 /// An error with its causes.
 pub(crate) fn text(error: recast_pack::Error) -> String {
     format!("{:#}", anyhow::Error::from(error))
