@@ -48,6 +48,10 @@ pub(crate) enum Scaling {
     Encode,
     /// The cast, then `x / scale + offset`.
     Decode,
+    /// As [`Scaling::Encode`], of float32 elements in float64.
+    EncodeInFloat64,
+    /// As [`Scaling::Decode`], in float64 to float32 elements.
+    DecodeInFloat64,
 }
 
 impl Scaling {
@@ -56,6 +60,8 @@ impl Scaling {
             Self::None => "none",
             Self::Encode => "encode",
             Self::Decode => "decode",
+            Self::EncodeInFloat64 => "encode-in-float64",
+            Self::DecodeInFloat64 => "decode-in-float64",
         }
     }
 }
@@ -73,6 +79,7 @@ pub(crate) enum Class {
     SubByte,
     Encode,
     Decode,
+    InFloat64,
 }
 
 impl Class {
@@ -88,6 +95,7 @@ impl Class {
             Self::SubByte => "sub-byte int on a side",
             Self::Encode => "scale + offset + cast",
             Self::Decode => "cast + unscale",
+            Self::InFloat64 => "the same of float32 in float64",
         }
     }
 }
@@ -132,7 +140,10 @@ impl Case {
         };
         let affine = match affine {
             Scaling::None => String::new(),
-            Scaling::Encode | Scaling::Decode => format!("/{}", affine.name()),
+            Scaling::Encode
+            | Scaling::Decode
+            | Scaling::EncodeInFloat64
+            | Scaling::DecodeInFloat64 => format!("/{}", affine.name()),
         };
         format!("{source}-{target}/{rounding}/{range}{map}{affine}")
     }
@@ -142,6 +153,7 @@ impl Case {
         match self.affine {
             Scaling::Encode => Class::Encode,
             Scaling::Decode => Class::Decode,
+            Scaling::EncodeInFloat64 | Scaling::DecodeInFloat64 => Class::InFloat64,
             Scaling::None if has(|t| t.is_float() && t.bits() <= 8) => Class::Minifloat,
             Scaling::None if has(|t| t.bits() < 8) => Class::SubByte,
             Scaling::None if has(|t| t == ElementType::BFloat16) => Class::BFloat16,
@@ -198,18 +210,40 @@ impl Case {
 
     /// The steps of the plan.
     pub(crate) fn steps(&self) -> Vec<Step> {
-        let cast = Cast::new(self.target)
-            .rounding(self.rounding)
-            .out_of_range(self.out_of_range)
-            .map(self.map.iter().copied());
+        let cast = |target, map: Vec<_>| {
+            let cast = Cast::new(target).rounding(self.rounding).out_of_range(self.out_of_range);
+            Step::Cast(cast.map(map))
+        };
+        let wide = ElementType::Float64;
+        let map = self.map.iter().copied();
         let affine = |element_type| {
             let parameter = |value| Some(constant(value, element_type));
             Affine::new(parameter(OFFSET), parameter(SCALE))
         };
         match self.affine {
-            Scaling::None => vec![Step::Cast(cast)],
-            Scaling::Encode => vec![Step::Scale(affine(self.source)), Step::Cast(cast)],
-            Scaling::Decode => vec![Step::Cast(cast), Step::InverseScale(affine(self.target))],
+            Scaling::None => vec![cast(self.target, map.collect())],
+            Scaling::Encode => {
+                vec![Step::Scale(affine(self.source)), cast(self.target, map.collect())]
+            }
+            Scaling::Decode => {
+                vec![cast(self.target, map.collect()), Step::InverseScale(affine(self.target))]
+            }
+            Scaling::EncodeInFloat64 => {
+                let map = map.map(|(key, output)| (constant(key.to_f64(), wide), output));
+                vec![
+                    Step::Cast(Cast::new(wide)),
+                    Step::Scale(affine(wide)),
+                    cast(self.target, map.collect()),
+                ]
+            }
+            Scaling::DecodeInFloat64 => {
+                let map = map.map(|(key, output)| (key, constant(output.to_f64(), wide)));
+                vec![
+                    cast(wide, map.collect()),
+                    Step::InverseScale(affine(wide)),
+                    Step::Cast(Cast::new(self.target)),
+                ]
+            }
         }
     }
 
@@ -243,6 +277,19 @@ impl Case {
         }
     }
 
+    /// What the scale and offset in front of the cast make `value`.
+    pub(crate) fn before_scaling(&self, value: f64) -> f64 {
+        if self.scales_first() { value / SCALE + OFFSET } else { value }
+    }
+
+    /// Whether scale and offset stand in front of the cast.
+    pub(crate) fn scales_first(&self) -> bool {
+        match self.affine {
+            Scaling::Encode | Scaling::EncodeInFloat64 => true,
+            Scaling::None | Scaling::Decode | Scaling::DecodeInFloat64 => false,
+        }
+    }
+
     fn element(&self, random: &mut Xoshiro256PlusPlus) -> Scalar {
         let limit = Scalar::max(self.source).to_f64().min(Scalar::max(self.target).to_f64());
         // An integer of at least 1 stays clear of 0, which float8_e8m0fnu has not.
@@ -252,8 +299,7 @@ impl Case {
         let magnitude = (exponent.exp2() * 0.98).max(lowest.exp2());
         let negative = self.source.is_signed() && self.target.is_signed() && random.random();
         let value = if negative { -magnitude } else { magnitude };
-        let value = if self.affine == Scaling::Encode { value / SCALE + OFFSET } else { value };
-        constant(value, self.source)
+        constant(self.before_scaling(value), self.source)
     }
 }
 
@@ -309,6 +355,23 @@ pub(crate) fn all() -> Vec<Case> {
         for partner in PARTNERS {
             add((small, partner), &[Rounding::NearestEven], &unwrapped, Scaling::None);
             add((partner, small), &[Rounding::NearestEven], &unwrapped, Scaling::None);
+        }
+    }
+    // What `recast pack` writes for arrays with NaN and a missing value, and for float32 whose arithmetic is float64.
+    for narrow in [ElementType::UInt8, ElementType::Int16, ElementType::Int32] {
+        for entries in [0, 1, 2] {
+            let mut add = |pair, affine| {
+                let (rounding, range) = (Rounding::NearestEven, OutOfRange::Error);
+                cases.extend(Case::new(pair, rounding, range, entries, affine));
+            };
+            for wide in [ElementType::Float32, ElementType::Float64] {
+                if entries == 2 {
+                    add((wide, narrow), Scaling::Encode);
+                    add((narrow, wide), Scaling::Decode);
+                }
+            }
+            add((ElementType::Float32, narrow), Scaling::EncodeInFloat64);
+            add((narrow, ElementType::Float32), Scaling::DecodeInFloat64);
         }
     }
     for source in CORE {

@@ -142,7 +142,7 @@ fn ours_over_memcpy(rows: &[&Row]) {
     for row in rows {
         classes.entry((row.case.map.len(), row.case.class())).or_default().push(row.ratio());
     }
-    for entries in [0, 1, LONG_MAP] {
+    for entries in [0, 1, 2, LONG_MAP] {
         let core: Vec<f64> = rows
             .iter()
             .filter(|row| row.case.is_core() && row.case.map.len() == entries)

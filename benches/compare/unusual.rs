@@ -8,7 +8,7 @@ use rand::{RngExt, SeedableRng, rngs::Xoshiro256PlusPlus};
 use recast_kernels::{ElementType, Format, Level, OutOfRange, Plan, Scalar, Step, reference};
 
 use crate::Error;
-use crate::cases::{Case, Class, OFFSET, SCALE, Scaling, constant};
+use crate::cases::{Case, Class, Scaling, constant};
 use crate::measure::{Buffers, difference, expected};
 
 /// One element of so many is unusual, or all are.
@@ -242,8 +242,13 @@ fn ratios(plan: &Plan, inputs: [&[u8]; 3], output: &mut [u8]) -> [f64; 2] {
 fn kind(case: &Case, element: Scalar) -> Option<Kind> {
     let steps = case.steps();
     reference::run(element, &steps, 0).ok()?;
-    // What the cast gives, without what comes after it.
-    let place_of_cast = steps.iter().position(|step| matches!(step, Step::Cast(_)))?;
+    // What the cast to or from the integer gives, without what comes after it.
+    let place_of_cast = match case.affine {
+        Scaling::EncodeInFloat64 => steps.len() - 1,
+        Scaling::None | Scaling::Encode | Scaling::Decode | Scaling::DecodeInFloat64 => {
+            steps.iter().position(|step| matches!(step, Step::Cast(_)))?
+        }
+    };
     let result = reference::run(element, &steps[..=place_of_cast], 0).ok()?;
     let checked = Case { out_of_range: OutOfRange::Error, ..case.clone() };
     let is_in_range = reference::run(element, &checked.steps()[..=place_of_cast], 0).is_ok();
@@ -256,7 +261,7 @@ fn kind(case: &Case, element: Scalar) -> Option<Kind> {
     };
     match case.out_of_range {
         _ if element.is_nan() => Some(Kind::Nan),
-        _ if case.affine != Scaling::Encode && is_key() => Some(Kind::Key),
+        _ if !case.scales_first() && is_key() => Some(Kind::Key),
         _ if !element.is_finite() => Some(Kind::Infinity),
         OutOfRange::Wrap if !is_in_range => Some(Kind::Wrapped),
         _ if !is_in_range => Some(Kind::Clamped),
@@ -327,10 +332,7 @@ fn candidates(case: &Case) -> Vec<Scalar> {
     for value in values {
         // What becomes the value; `constant` adds the offset's part, where there is any.
         for value in [value, -value] {
-            let value = match case.affine {
-                Scaling::None | Scaling::Decode => value,
-                Scaling::Encode => value / SCALE + OFFSET,
-            };
+            let value = case.before_scaling(value);
             let element = constant(value, source);
             // Not the source's own end in place of a value that it does not reach.
             if (element.to_f64() - value).abs() <= value.abs() / 8.0 {

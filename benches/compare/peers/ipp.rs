@@ -226,7 +226,7 @@ impl Peer for Ipp {
                 };
                 self.conversion(&pair, mode)
             }
-            Scaling::Encode => None,
+            Scaling::Encode | Scaling::EncodeInFloat64 | Scaling::DecodeInFloat64 => None,
         }
     }
 }
