@@ -81,6 +81,16 @@ macro_rules! on_levels {
             }
 
             #[test]
+            fn packing_plans_of_float32_in_float64_equal_the_reference() {
+                level().map(super::packing_plans_of_float32_in_float64);
+            }
+
+            #[test]
+            fn scale_and_offset_after_a_cast_from_32_bits_equal_the_reference() {
+                level().map(super::scale_and_offset_after_a_cast_from_32_bits);
+            }
+
+            #[test]
             fn chains_of_up_to_four_steps_equal_the_reference() {
                 level().map(|level| super::chains(level, 0..12_000));
             }
@@ -609,6 +619,111 @@ fn packing_plans_and_their_inverses(level: Level) {
         Ok(count)
     });
     assert!(count > 1_000_000 / stride() as u64);
+}
+
+/// The same of float32 elements whose offset and scale are float64: with a cast to float64 in front of the scale, and back behind
+/// it.
+fn packing_plans_of_float32_in_float64(level: Level) {
+    let [narrow, wide] = [ElementType::Float32, ElementType::Float64];
+    let targets = ElementType::ALL.iter().copied().filter(|target| target.is_integer());
+    let jobs: Vec<Cast> =
+        targets.flat_map(casts).filter(|cast| cast.out_of_range != OutOfRange::Wrap).collect();
+    let count = in_parallel(&jobs, |cast| {
+        let target = cast.target;
+        let mut random = Random::new(seed(narrow, target) + 7 * cast.rounding as u64);
+        let mut count = 0;
+        for _ in 0..6 {
+            let offset = near(*random.pick(&[0.0, 16.12, 273.15, -1e5]), wide);
+            let scale = near(*random.pick(&[1.0, 100.0, 128.0, 0.3, -10.0, 1e-40]), wide);
+            let parameters = Affine::new(Some(offset), Some(scale));
+            let nan = Scalar::nan(wide).unwrap();
+            let marker = near(*random.pick(&[-9999.0, 1e20, 0.0, 1e300]), wide);
+            let scaled = reference::scale(marker, &parameters).unwrap_or(marker);
+            let (first, second) = (Scalar::min(target), Scalar::max(target));
+            let map = match random.below(5) {
+                0 => vec![],
+                1 => vec![(nan, first)],
+                2 => vec![(scaled, second)],
+                3 => vec![(nan, second), (scaled, first)],
+                _ => vec![(scaled, second), (nan, first)],
+            };
+            let back: Vec<_> = map.iter().map(|(value, code)| (*code, *value)).collect();
+            let narrowing = Cast::new(narrow).out_of_range(*random.pick(&OutOfRange::ALL[..2]));
+            let rounding = *random.pick(&[Rounding::NearestEven, cast.rounding]);
+            let decode = vec![
+                Step::Cast(Cast::new(wide).rounding(cast.rounding).map(back)),
+                Step::InverseScale(parameters),
+                Step::Cast(narrowing.rounding(rounding)),
+            ];
+            let mut codes: Vec<u64> = (0..200).map(|_| random.element(target)).collect();
+            codes.extend([first.bits(), second.bits(), 0, 1]);
+            let mut elements: Vec<u64> = codes
+                .iter()
+                .map(|&code| reference::run(Scalar::from_bits(target, code), &decode, 0))
+                .filter_map(|value| value.ok().map(Scalar::bits))
+                .flat_map(|value| (-1..=1).map(move |step| value.wrapping_add_signed(step)))
+                .collect();
+            elements.extend([near(-9999.0, narrow).bits(), near(f64::NAN, narrow).bits()]);
+            elements.extend((0..20).map(|_| random.element(narrow)));
+            let encode = vec![
+                Step::Cast(Cast::new(wide)),
+                Step::Scale(parameters),
+                Step::Cast(cast.clone().map(map)),
+            ];
+            for subject in
+                [Subject::new(narrow, encode, elements), Subject::new(target, decode, codes)]
+            {
+                count += subject.check(level, &subject.passing, &mut random)?;
+                count += subject.check_lengths(level, &[7, 64, 1100, 9000], &mut random)?;
+            }
+        }
+        Ok(count)
+    });
+    assert!(count > 1_000_000 / stride() as u64);
+}
+
+/// Integers of 32 bits are divided by products that are corrected: with scales whose mantissa or exponent is near an end, which
+/// are the hardest to divide by, and integers that fill the mantissa of float32.
+fn scale_and_offset_after_a_cast_from_32_bits(level: Level) {
+    let sources = [ElementType::Int32, ElementType::UInt32];
+    let targets = [ElementType::Float32, ElementType::Float64];
+    let exponents = [-140, -126, -81, -80, -1, 0, 1, 79, 80, 126];
+    let scales: Vec<f64> = exponents
+        .into_iter()
+        .flat_map(|exponent| {
+            let ulp = f64::from(f32::EPSILON);
+            [1.0, 1.0 + ulp, 1.3, 2.0 - ulp, -1.7].map(|mantissa| mantissa * 2_f64.powi(exponent))
+        })
+        .chain([3.0, 0.1, 9.7, -7.0, 1e300, 1e-300, f64::MIN_POSITIVE])
+        .collect();
+    let jobs: Vec<_> = sources
+        .into_iter()
+        .flat_map(|source| targets.map(|target| (source, target)))
+        .flat_map(|pair| scales.iter().map(move |&scale| (pair, scale)))
+        .collect();
+    let count = in_parallel(&jobs, |&((source, target), scale)| {
+        let mut random = Random::new(seed(source, target) + scale.to_bits() % 1009);
+        let mut count = 0;
+        let mut elements: Vec<u64> = (0..3000).map(|_| random.element(source)).collect();
+        elements.extend((0..3000).map(|_| (1 << 23) + random.below(1 << 23) as u64));
+        elements.extend([0, 1, 2, u64::from(u32::MAX), 1 << 31, (1 << 31) - 1]);
+        for (turn, offset) in [None, Some(0.0), Some(-273.15)].into_iter().enumerate() {
+            let scale = near(scale, target);
+            if scale.is_zero() || !scale.is_finite() {
+                continue;
+            }
+            let parameters = Affine::new(offset.map(|offset| near(offset, target)), Some(scale));
+            let map = [(Scalar::min(source), Scalar::nan(target).unwrap())]
+                .into_iter()
+                .chain([(Scalar::max(source), near(-9.5, target))]);
+            let cast = Cast::new(target).map(map.take(turn));
+            let steps = vec![Step::Cast(cast), Step::InverseScale(parameters)];
+            let subject = Subject::new(source, steps, elements.clone());
+            count += subject.check(level, &subject.passing, &mut random)?;
+        }
+        Ok(count)
+    });
+    assert!(count > 500_000 / stride() as u64);
 }
 
 fn chains(level: Level, seeds: std::ops::Range<u64>) {

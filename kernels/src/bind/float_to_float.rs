@@ -1,8 +1,9 @@
 //! Casts among `float16`, `bfloat16`, `float32` and `float64`.
 
 use super::class::FloatType;
-use super::values::{Entry, nan_entry};
-use super::variants::{retry_infinities, with_nan, with_rounding_or_nan};
+use super::front::{Front, with_nan, with_rounding_or_nan};
+use super::values::Entry;
+use super::variants::retry_infinities;
 use crate::element::{BFLOAT16, BINARY16, BINARY32};
 use crate::ops::float::{FloatUnit, NumberWithin, ReplaceNan};
 use crate::ops::float_to_float::{
@@ -19,69 +20,70 @@ use crate::{Cast, ElementType, FloatFormat, OutOfRange, Rounding};
 use alloc::vec::Vec;
 use num_traits::Float;
 
-/// The cast, with an entry whose key is NaN; none for a copy, and for an entry with another rounding than nearest-even, which
-/// has a pass of its own.
+/// The cast, with a map of NaN alone; none for a copy, and for a map with another rounding than nearest-even, which has a pass
+/// of its own.
 pub(super) fn bind<S: Simd>(
     simd: S,
     source: FloatType,
     target: FloatType,
     cast: &Cast,
-    entry: Option<Entry>,
+    map: &[Entry],
 ) -> Option<Vec<Stage>> {
     let fails = cast.out_of_range != OutOfRange::Clamp;
     let domain = match target {
         FloatType::Float64 => ElementType::Float64,
         FloatType::Float32 | FloatType::Float16 | FloatType::BFloat16 => source.domain(),
     };
-    let nan = nan_entry(entry, domain, cast)?;
+    let front = Front::of(map, domain, cast)?;
     Some(match (source, target) {
         (FloatType::Float16, FloatType::Float64) => {
-            with_nan!(nan, load = LoadThen(load::Float16, Widened) => vec![kept(simd, load)])
+            with_nan!(front, load = LoadThen(load::Float16, Widened) => vec![kept(simd, load)])
         }
         (FloatType::BFloat16, FloatType::Float64) => {
-            with_nan!(nan, load = LoadThen(load::BFloat16, Widened) => vec![kept(simd, load)])
+            with_nan!(front, load = LoadThen(load::BFloat16, Widened) => vec![kept(simd, load)])
         }
         (FloatType::Float32, FloatType::Float64) => {
-            with_nan!(nan, load = LoadThen(load::Float32, Widened) => vec![kept(simd, load)])
+            with_nan!(front, load = LoadThen(load::Float32, Widened) => vec![kept(simd, load)])
         }
         (FloatType::Float64, FloatType::Float64) => {
-            vec![kept(simd, LoadThen(load::Float64, ReplaceNan { value: nan? }))]
+            let Front::Nan(value) = front else { return None };
+            vec![kept(simd, LoadThen(load::Float64, ReplaceNan { value }))]
         }
         (FloatType::Float64, FloatType::Float32) => {
-            vec![with_rounding_or_nan!(cast.rounding, nan, rounding, load = load::Float64 => {
+            vec![with_rounding_or_nan!(cast.rounding, front, rounding, load = load::Float64 => {
                 single(simd, load, rounding, fails)
             })]
         }
         (FloatType::Float16 | FloatType::BFloat16 | FloatType::Float32, FloatType::Float32) => {
-            vec![to_single(simd, source, nan)?]
+            vec![to_single(simd, source, front)?]
         }
         (_, FloatType::Float16 | FloatType::BFloat16) => {
             let short = Float16Target { is_float16: target == FloatType::Float16, fails };
             vec![match source {
                 FloatType::Float64 => {
-                    with_rounding_or_nan!(cast.rounding, nan, rounding, load = load::Float64 => {
+                    with_rounding_or_nan!(cast.rounding, front, rounding, load = load::Float64 => {
                         short.bind(simd, load, OddForShort(rounding), rounding)
                     })
                 }
                 FloatType::Float32 => {
-                    with_rounding_or_nan!(cast.rounding, nan, rounding, load = load::Float32 => {
+                    with_rounding_or_nan!(cast.rounding, front, rounding, load = load::Float32 => {
                         short.bind(simd, load, Same, rounding)
                     })
                 }
                 FloatType::Float16 if cast.rounding == Rounding::NearestEven => {
-                    with_nan!(nan, load = load::Float16 => {
+                    with_nan!(front, load = load::Float16 => {
                         to_bf16(simd, load, Same, NearestEven, fails)
                     })
                 }
                 FloatType::BFloat16 if cast.rounding == Rounding::NearestEven => {
-                    with_nan!(nan, load = load::BFloat16 => {
+                    with_nan!(front, load = load::BFloat16 => {
                         to_f16(simd, load, Same, NearestEven, fails)
                     })
                 }
                 // By way of float32.
                 FloatType::Float16 | FloatType::BFloat16 => {
                     let narrow = short.bind(simd, load::Float32, Same, cast.rounding);
-                    return Some(vec![to_single(simd, source, nan)?, narrow]);
+                    return Some(vec![to_single(simd, source, front)?, narrow]);
                 }
             }]
         }
@@ -120,14 +122,18 @@ pub(super) fn within<S: Simd, U: FloatUnit<S>, R: Round>(
 }
 
 /// float32 of a float of no more bits; none for a copy.
-fn to_single<S: Simd>(simd: S, source: FloatType, nan: Option<f64>) -> Option<Stage> {
+fn to_single<S: Simd>(simd: S, source: FloatType, front: Front) -> Option<Stage> {
     match source {
-        FloatType::Float16 => with_nan!(nan, load = load::Float16 => Some(kept(simd, load))),
-        FloatType::BFloat16 => Some(match nan {
-            None => kept(simd, LoadThen(load::BFloat16, Quiet)),
-            Some(value) => kept(simd, LoadThen(load::BFloat16, ReplaceNan { value })),
-        }),
-        FloatType::Float32 => Some(kept(simd, LoadThen(load::Float32, ReplaceNan { value: nan? }))),
+        FloatType::Float16 => with_nan!(front, load = load::Float16 => Some(kept(simd, load))),
+        FloatType::BFloat16 => match front {
+            Front::None => Some(kept(simd, LoadThen(load::BFloat16, Quiet))),
+            Front::Nan(value) => Some(kept(simd, LoadThen(load::BFloat16, ReplaceNan { value }))),
+            Front::Key { .. } => None,
+        },
+        FloatType::Float32 => {
+            let Front::Nan(value) = front else { return None };
+            Some(kept(simd, LoadThen(load::Float32, ReplaceNan { value })))
+        }
         FloatType::Float64 => None,
     }
 }
@@ -285,7 +291,7 @@ pub(super) fn to_odd_f32<S: Simd>(simd: S, source: FloatType, beyond: Beyond) ->
             Some(stage(simd, Units(load::Float64, Then(within, odd), StoreFull)))
         }
         (FloatType::Float16 | FloatType::BFloat16 | FloatType::Float32, _) => {
-            to_single(simd, source, None)
+            to_single(simd, source, Front::None)
         }
     }
 }

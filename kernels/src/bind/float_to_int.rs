@@ -1,18 +1,21 @@
 //! Casts from floats to integers of whole bytes.
 //!
-//! To nearest-even, the default, each target and range mode has a loop of its own, without and with a value in
-//! place of NaN. The other roundings share loops that branch on the rounding; what takes longer than a pass over
-//! a block in the first-level cache, or is rare, as a value for NaN with them is, is rounded to integral floats in a
-//! pass of its own, behind which the loops to nearest-even serve. To 64 bits, a value for NaN has a pass, too.
+//! To nearest-even, the default, each target and range mode has a loop of its own, without and with a value in place of NaN,
+//! and, to 8 and 16 bits, behind a scale. The other roundings share loops that branch on the rounding. Rarer plans share loops
+//! that do all of the form, with neutral elements where a plan lacks a part (`scaled_and_replaced`). To 64 bits, and modulo
+//! 2^N, the other roundings make integral floats in a pass of their own, behind which the loops to nearest-even serve; to 64
+//! bits, a value for NaN has a pass, too.
 
 use super::class::{FloatType, IntType, Width};
 use super::float_to_float::kept;
+use super::front::{Front, with_nan};
 use super::narrow;
-use super::values::{Entry, nan_entry, number, only_entry};
-use super::variants::{FUSES_MAP_ENTRY, TWO_KERNELS, with_bool, with_nan, with_rounding};
+use super::values::{Entry, distinct};
+use super::variants::{FUSES_RARE, TWO_KERNELS, with_bool};
 use crate::exact::range;
 use crate::ops::float::{
     AtLeastOrNan, Clamped, ClampedBelow, Finite, FloatUnit, Remainder, ReplaceNan, Scale,
+    ScaleAndReplace,
 };
 use crate::ops::float_to_int::{
     BelowP51, Checked64, CheckedF32, CheckedI32, CheckedU32, Clamped64, ClampedI32, ClampedLowBits,
@@ -21,100 +24,65 @@ use crate::ops::float_to_int::{
 };
 use crate::ops::load;
 use crate::ops::store::{LowI8, LowI16, StoreFull};
-use crate::ops::substitute::SubstituteFloats;
 use crate::pipeline::{Each, Load, LoadThen, Retry, Store, Then, Units, stage};
 use crate::simd::{F32s, F64s, FloatElement, I32s, I64s, NearestEven, Round, Simd, TWO_P63, Unit};
 use crate::stages::Stage;
-use crate::{Affine, Cast, OutOfRange, Rounding, Scalar};
+use crate::{Affine, Cast, ElementType, OutOfRange, Rounding, Scalar};
 use alloc::vec::Vec;
 
-/// The cast, with an entry whose key is NaN.
+/// The cast, with a map of NaN, of a number, or of both.
 pub(super) fn bind<S: Simd>(
     simd: S,
     source: FloatType,
     target: IntType,
     cast: &Cast,
-    entry: Option<Entry>,
+    map: &[Entry],
 ) -> Option<Vec<Stage>> {
-    let nan = nan_entry(entry, source.domain(), cast)?;
-    let target = Target::new(target, cast);
-    Some(match source {
-        FloatType::Float32 => from_unit(simd, load::Float32, target, nan),
-        FloatType::Float64 => from_unit(simd, load::Float64, target, nan),
-        FloatType::Float16 => {
-            let direct = if nan.is_none_or(|nan| ClampedToI32(target.rounding).takes(nan)) {
-                with_nan!(nan, load = load::Float16 => from_float16(simd, load, target))
-            } else {
-                None
-            };
-            match direct {
-                Some(direct) => vec![direct],
-                None => from_short(simd, load::Float16, target, nan),
-            }
-        }
-        FloatType::BFloat16 => from_short(simd, load::BFloat16, target, nan),
-    })
-}
-
-/// The cast to 8 and 16 bits to nearest-even, behind a map of one number among floats, and perhaps NaN.
-pub(super) fn bind_but<S: Simd>(
-    simd: S,
-    source: FloatType,
-    target: IntType,
-    cast: &Cast,
-    entries: &[Entry],
-) -> Option<Stage> {
-    let (nan, (key, value)) = match *entries {
-        [entry] => (None, entry),
-        [(key, nan), entry] | [entry, (key, nan)] if key.is_nan() => (Some(number(nan)?), entry),
-        [] | [_, _, ..] => return None,
-    };
-    if key.is_nan() || cast.rounding != Rounding::NearestEven || !FUSES_MAP_ENTRY {
-        return None;
-    }
-    let entry = (key.to_f64(), number(value)?);
+    let front = Front::of(map, source.domain(), cast)?;
     let target = Target::new(target, cast);
     match source {
-        FloatType::Float32 => replaced_to_short(simd, load::Float32, entry, nan, target),
-        FloatType::Float64 => replaced_to_short(simd, load::Float64, entry, nan, target),
-        FloatType::Float16 | FloatType::BFloat16 => None,
+        FloatType::Float32 => from_unit(simd, load::Float32, target, front),
+        FloatType::Float64 => from_unit(simd, load::Float64, target, front),
+        FloatType::Float16 => {
+            let takes = |value| ClampedToI32(target.rounding).takes(value);
+            let direct = if let Front::Nan(value) = front
+                && !takes(value)
+            {
+                None
+            } else {
+                with_nan!(front, load = load::Float16 => from_float16(simd, load, target))
+            };
+            match direct {
+                Some(direct) => Some(vec![direct]),
+                None => from_short(simd, load::Float16, target, front),
+            }
+        }
+        FloatType::BFloat16 => from_short(simd, load::BFloat16, target, front),
     }
 }
 
-fn replaced_to_short<S, L>(
-    simd: S,
-    load: L,
-    (key, value): (f64, f64),
-    nan: Option<f64>,
-    target: Target,
-) -> Option<Stage>
-where
-    S: Simd,
-    L: Load<S, Unit: ToWide<S>>,
-{
-    let scalar = <L::Unit as FloatUnit<S>>::scalar;
-    let replaced =
-        SubstituteFloats { entries: [(scalar(key), scalar(value))], nan: nan.map(scalar) };
-    to_short(simd, LoadThen(load, replaced), target, NearestEven)
-}
-
-/// Scale and offset, then the cast to nearest-even; none for what the two do one after the other.
+/// Scale and offset, then the cast; `in_float64` says that float32 elements become float64 first.
 pub(super) fn bind_scaled<S: Simd>(
     simd: S,
     source: FloatType,
+    in_float64: bool,
     parameters: &Affine,
     target: IntType,
     cast: &Cast,
 ) -> Option<Stage> {
-    // With any other key than NaN the order of map and overflow would matter.
-    let nan = nan_entry(only_entry(cast)?, source.domain(), cast)?;
-    if cast.rounding != Rounding::NearestEven {
+    let domain = if in_float64 { ElementType::Float64 } else { source.domain() };
+    let front = Front::of(&distinct(&cast.map), domain, cast)?;
+    // Whether a finite element that becomes infinite is an error, or that key, is for the reference to say.
+    if let Front::Key { key, .. } = front
+        && !key.is_finite()
+    {
         return None;
     }
     let target = Target::new(target, cast);
     match source {
-        FloatType::Float32 => scaled(simd, load::Float32, parameters, target, nan),
-        FloatType::Float64 => scaled(simd, load::Float64, parameters, target, nan),
+        FloatType::Float32 if in_float64 => scaled_in_float64(simd, parameters, target, front),
+        FloatType::Float32 => scaled(simd, load::Float32, parameters, target, front),
+        FloatType::Float64 => scaled(simd, load::Float64, parameters, target, front),
         FloatType::Float16 | FloatType::BFloat16 => None,
     }
 }
@@ -142,10 +110,23 @@ impl Target {
         range(self.int.element())
     }
 
+    /// Whether the target has 32 bits, and this range mode.
+    fn is_32(self, out_of_range: OutOfRange) -> bool {
+        self.int.width == Width::W32 && self.out_of_range == out_of_range
+    }
+
     /// Whether an integer is the least of the type.
     #[allow(clippy::float_cmp)] // both are integers
     fn is_least(self, integer: f64) -> bool {
         integer == self.range()[0] as f64
+    }
+}
+
+/// Scale and offset as a loop has them. A missing one stands as its neutral element.
+fn scale_of<U: FloatUnit<S>, S: Simd>(parameters: &Affine) -> Scale<U::Scalar> {
+    Scale {
+        shift: U::scalar(-parameters.offset.map_or(0.0, Scalar::to_f64)),
+        scale: U::scalar(parameters.scale.map_or(1.0, Scalar::to_f64)),
     }
 }
 
@@ -154,112 +135,192 @@ fn scaled<S, L>(
     load: L,
     parameters: &Affine,
     target: Target,
-    nan: Option<f64>,
+    front: Front,
 ) -> Option<Stage>
 where
     S: Simd,
     L: Load<S, Unit: ToWide<S>>,
 {
-    let scalar = <L::Unit as FloatUnit<S>>::scalar;
-    // A missing offset or scale stands here as its neutral element.
-    let scaled = Scale {
-        shift: scalar(-parameters.offset.map_or(0.0, Scalar::to_f64)),
-        scale: scalar(parameters.scale.map_or(1.0, Scalar::to_f64)),
-    };
-    let load = LoadThen(load, scaled);
-    let nan_least = nan.and_then(|value| {
-        to_short_nan_least(simd, load, target, value)
-            // Not without a scale: from float64 it takes longer with AVX-512.
-            .or_else(|| clamped_nan_least(simd, load, target, value))
-    });
-    nan_least.or_else(|| {
-        with_nan!(nan, front = load => to_short(simd, front, target, NearestEven)
-                .or_else(|| wrapped_to_short(simd, front, target)))
-    })
+    own_scaled(simd, LoadThen(load, scale_of::<L::Unit, S>(parameters)), target, front)
+        .or_else(|| scaled_and_replaced(simd, load, parameters, target, front))
 }
 
-/// From `float32` and `float64`.
-fn from_unit<S, L>(simd: S, load: L, target: Target, nan: Option<f64>) -> Vec<Stage>
+/// To nearest-even, of floats that `load` has scaled.
+fn own_scaled<S, L>(simd: S, load: L, target: Target, front: Front) -> Option<Stage>
 where
     S: Simd,
     L: Load<S, Unit: ToWide<S>>,
 {
-    match target.rounding {
-        Rounding::NearestEven => {
-            if let Some(least) = nan.and_then(|value| to_short_nan_least(simd, load, target, value))
-            {
-                return vec![least];
-            }
-            let fused = with_nan!(nan, front = load => {
-                let general = up_to_32(simd, front, target);
-                general.map(|general| match small_to_32(simd, front, target) {
-                    Some(small) => Retry::of_long(small, general),
-                    None => general,
-                })
-            });
-            if let Some(fused) = fused {
-                return vec![fused];
-            }
-            let replaced = nan.map(|value| kept(simd, LoadThen(load, ReplaceNan { value })));
-            let mut stages: Vec<_> = replaced.into_iter().collect();
-            let general = to_64(simd, load, target);
-            // The other levels have conversions to 64 bits.
-            stages.push(if S::INVALID_IS_MIN {
-                let small = L::Unit::small_64(target.takes_negative());
-                Retry::of_long(stage(simd, Units(load, small, StoreFull)), general)
-            } else {
-                general
-            });
-            stages
-        }
-        rounding @ (Rounding::TowardsZero
-        | Rounding::TowardsPositive
-        | Rounding::TowardsNegative
-        | Rounding::NearestAway) => {
-            let integral = Integral(rounding);
-            let fused = with_nan!(nan, front = load => to_short(simd, front, target, rounding));
-            let fused = match nan {
-                None => fused.or_else(|| L::Unit::to_32(simd, LoadThen(load, integral), target)),
-                Some(_) => fused,
-            };
-            match fused {
-                Some(stage) => vec![stage],
-                None => vec![
-                    with_nan!(nan, front = load => kept(simd, LoadThen(front, integral))),
-                    nearest_even(simd, load, target),
-                ],
-            }
-        }
+    if target.rounding != Rounding::NearestEven {
+        return None;
+    }
+    match front {
+        Front::None => to_short(simd, load, target, NearestEven)
+            .or_else(|| L::Unit::checked_32(simd, load, target)),
+        Front::Nan(value) => to_short_nan_least(simd, load, target, value)
+            // Not without a scale: from float64 it takes longer with AVX-512.
+            .or_else(|| clamped_nan_least(simd, load, target, value))
+            .or_else(|| match target.out_of_range {
+                OutOfRange::Error => {
+                    let replaced = LoadThen(load, ReplaceNan { value });
+                    checked(simd, replaced, ToI32(NearestEven), target)
+                }
+                OutOfRange::Clamp | OutOfRange::Wrap => None,
+            }),
+        Front::Key { .. } => None,
     }
 }
 
+/// Scale and offset, then a value in place of a number and of NaN, in one loop, whether a plan has them or not: to nearest-even,
+/// checked to at most 32 bits, and clamped to 8 and 16. In the other roundings without a number, checked to 8 and 16 bits.
+fn scaled_and_replaced<S, L>(
+    simd: S,
+    load: L,
+    parameters: &Affine,
+    target: Target,
+    front: Front,
+) -> Option<Stage>
+where
+    S: Simd,
+    L: Load<S, Unit: ToWide<S>>,
+{
+    if !FUSES_RARE {
+        return None;
+    }
+    let scale = scale_of::<L::Unit, S>(parameters);
+    if target.rounding == Rounding::NearestEven {
+        let load = LoadThen(load, scale_and_replace::<L::Unit, S>(scale, front));
+        return one_to_short(simd, load, target, NearestEven)
+            .or_else(|| L::Unit::checked_32(simd, load, target));
+    }
+    let value = match front {
+        Front::None => f64::NAN,
+        Front::Nan(value) => value,
+        Front::Key { .. } => return None,
+    };
+    let load = LoadThen(LoadThen(load, scale), ReplaceNan { value });
+    match target.out_of_range {
+        OutOfRange::Error => checked(simd, load, ToI32(target.rounding), target),
+        OutOfRange::Clamp | OutOfRange::Wrap => None,
+    }
+}
+
+fn scale_and_replace<U: FloatUnit<S>, S: Simd>(
+    scale: Scale<U::Scalar>,
+    front: Front,
+) -> ScaleAndReplace<U::Scalar> {
+    // NaN equals no element, and leaves NaN as it is.
+    let (key, value, nan) = match front {
+        Front::None => (f64::NAN, 0.0, None),
+        Front::Nan(value) => (f64::NAN, 0.0, Some(value)),
+        Front::Key { key, value, nan } => (key.to_f64(), value, nan),
+    };
+    let scalar = U::scalar;
+    let nan = scalar(nan.unwrap_or(f64::NAN));
+    ScaleAndReplace { scale, key: scalar(key), value: scalar(value), nan }
+}
+
+/// As [`scaled`], of widened floats, to 8 to 32 bits to nearest-even, checked: what `recast pack` writes for float32 with an
+/// arithmetic of float64.
+fn scaled_in_float64<S: Simd>(
+    simd: S,
+    parameters: &Affine,
+    target: Target,
+    front: Front,
+) -> Option<Stage> {
+    let is_common =
+        target.rounding == Rounding::NearestEven && target.out_of_range == OutOfRange::Error;
+    if !FUSES_RARE || !is_common {
+        return None;
+    }
+    let widened = LoadThen(load::Float32, Widened);
+    let scale = scale_of::<F64s<S>, S>(parameters);
+    let load = LoadThen(widened, scale);
+    let own = match front {
+        Front::None => checked(simd, load, ToI32(NearestEven), target)
+            .or_else(|| F64s::checked_32(simd, load, target)),
+        Front::Nan(value) => to_short_nan_least(simd, load, target, value).or_else(|| {
+            checked(simd, LoadThen(load, ReplaceNan { value }), ToI32(NearestEven), target)
+        }),
+        Front::Key { .. } => None,
+    };
+    own.or_else(|| {
+        let load = LoadThen(widened, scale_and_replace::<F64s<S>, S>(scale, front));
+        checked(simd, load, ToI32(NearestEven), target)
+            .or_else(|| F64s::checked_32(simd, load, target))
+    })
+}
+
+/// From `float32` and `float64`.
+fn from_unit<S, L>(simd: S, load: L, target: Target, front: Front) -> Option<Vec<Stage>>
+where
+    S: Simd,
+    L: Load<S, Unit: ToWide<S>>,
+{
+    if target.rounding == Rounding::NearestEven {
+        let mut stages = vec![];
+        match front {
+            Front::None => {}
+            Front::Nan(value) => {
+                let replaced = LoadThen(load, ReplaceNan { value });
+                let joined = to_short_nan_least(simd, load, target, value)
+                    .or_else(|| checked_or_clamped(simd, replaced, target));
+                if let Some(joined) = joined {
+                    return Some(vec![joined]);
+                }
+                stages.push(kept(simd, replaced));
+            }
+            Front::Key { .. } => {
+                let unscaled = Affine::default();
+                return Some(vec![scaled_and_replaced(simd, load, &unscaled, target, front)?]);
+            }
+        }
+        stages.push(nearest_even(simd, load, target));
+        return Some(stages);
+    }
+    let rounding = target.rounding;
+    let joined = match front {
+        Front::None => one_to_short(simd, load, target, rounding)
+            .or_else(|| L::Unit::to_32(simd, LoadThen(load, Integral(rounding)), target)),
+        Front::Nan(value) => {
+            one_to_short(simd, LoadThen(load, ReplaceNan { value }), target, rounding)
+        }
+        Front::Key { .. } => None,
+    };
+    if let Some(joined) = joined {
+        return Some(vec![joined]);
+    }
+    let integral =
+        with_nan!(front, front = load => kept(simd, LoadThen(front, Integral(rounding))));
+    Some(vec![integral, nearest_even(simd, load, target)])
+}
+
 /// From 16-bit floats: by way of float32 but for the commonest casts.
-fn from_short<S, L>(simd: S, load: L, target: Target, nan: Option<f64>) -> Vec<Stage>
+fn from_short<S, L>(simd: S, load: L, target: Target, front: Front) -> Option<Vec<Stage>>
 where
     S: Simd,
     L: Load<S, Unit = F32s<S>>,
 {
-    let fused = match (nan, target.rounding) {
-        (None, rounding) => {
-            with_rounding!(rounding, rounding => to_short(simd, load, target, rounding))
+    let fused = match front {
+        Front::None if target.rounding == Rounding::NearestEven => {
+            to_short(simd, load, target, NearestEven)
         }
-        (Some(value), Rounding::NearestEven) => to_short_nan_least(simd, load, target, value)
-            .or_else(|| to_short(simd, LoadThen(load, ReplaceNan { value }), target, NearestEven)),
-        (
-            Some(_),
-            Rounding::TowardsZero
-            | Rounding::TowardsPositive
-            | Rounding::TowardsNegative
-            | Rounding::NearestAway,
-        ) => None,
+        Front::None => one_to_short(simd, load, target, target.rounding),
+        Front::Nan(value) if target.rounding == Rounding::NearestEven => {
+            to_short_nan_least(simd, load, target, value).or_else(|| {
+                to_short(simd, LoadThen(load, ReplaceNan { value }), target, NearestEven)
+            })
+        }
+        Front::Nan(_) => None,
+        Front::Key { .. } => return None,
     };
-    match fused {
-        Some(fused) => vec![fused],
-        None => vec![
-            with_nan!(nan, front = load => kept(simd, LoadThen(front, Integral(target.rounding)))),
-            nearest_even(simd, load::Float32, target),
-        ],
+    if let Some(fused) = fused {
+        return Some(vec![fused]);
     }
+    let integral = with_nan!(front, front = load => {
+        kept(simd, LoadThen(front, Integral(target.rounding)))
+    });
+    Some(vec![integral, nearest_even(simd, load::Float32, target)])
 }
 
 /// From `float16`, whose finite values all fit 32 bits, by way of those: to 32 and 64 bits, and modulo 2^8 and 2^16.
@@ -292,25 +353,46 @@ where
     S: Simd,
     L: Load<S, Unit: ToWide<S>>,
 {
-    up_to_32(simd, load, target).unwrap_or_else(|| to_64(simd, load, target))
+    checked_or_clamped(simd, load, target)
+        .or_else(|| wrapped_to_short(simd, load, target))
+        .or_else(|| wrapped_to_32(simd, load, target))
+        .unwrap_or_else(|| {
+            let general = to_64(simd, load, target);
+            // The other levels have conversions to 64 bits.
+            if !S::INVALID_IS_MIN {
+                return general;
+            }
+            let small = L::Unit::small_64(target.takes_negative());
+            Retry::of_long(stage(simd, Units(load, small, StoreFull)), general)
+        })
 }
 
-/// To at most 32 bits in every range mode, to nearest-even.
-fn up_to_32<S, L>(simd: S, load: L, target: Target) -> Option<Stage>
+/// To at most 32 bits to nearest-even, checked or clamped to the range.
+fn checked_or_clamped<S, L>(simd: S, load: L, target: Target) -> Option<Stage>
 where
     S: Simd,
     L: Load<S, Unit: ToWide<S>>,
 {
-    to_short(simd, load, target, NearestEven)
-        .or_else(|| wrapped_to_short(simd, load, target))
-        .or_else(|| L::Unit::to_32(simd, load, target))
-        .or_else(|| match target.int.width {
-            Width::W8 | Width::W16 | Width::W32 => {
-                let small = stage(simd, Units(load, L::Unit::small_low_bits(), StoreFull));
-                Some(Retry::of(small, stage(simd, Units(load, L::Unit::wrapped_32(), StoreFull))))
-            }
-            Width::W64 => None,
-        })
+    if let Some(short) = to_short(simd, load, target, NearestEven) {
+        return Some(short);
+    }
+    let general = L::Unit::to_32(simd, load, target)?;
+    Some(match small_to_32(simd, load, target) {
+        Some(small) => Retry::of_long(small, general),
+        None => general,
+    })
+}
+
+/// Modulo 2^32.
+fn wrapped_to_32<S, L>(simd: S, load: L, target: Target) -> Option<Stage>
+where
+    S: Simd,
+    L: Load<S, Unit: ToWide<S>>,
+{
+    target.is_32(OutOfRange::Wrap).then(|| {
+        let small = stage(simd, Units(load, L::Unit::small_low_bits(), StoreFull));
+        Retry::of(small, stage(simd, Units(load, L::Unit::wrapped_32(), StoreFull)))
+    })
 }
 
 /// To 32 bits, checked or clamped to the range, of numbers that are far from its ends; others fail, and negative ones that an
@@ -340,6 +422,20 @@ where
     S: Simd,
     L: Load<S, Unit: ToWide<S>>,
 {
+    let general = one_to_short(simd, load, target, rounding)?;
+    if target.out_of_range == OutOfRange::Clamp && S::INVALID_IS_MIN {
+        let fits = ToI32Fitting { takes_negative: true, rounding };
+        return Some(Retry::of(narrow::saturated(simd, load, fits, target.int)?, general));
+    }
+    Some(general)
+}
+
+/// As [`to_short`], without a kernel for what is not clamped.
+fn one_to_short<S, L>(simd: S, load: L, target: Target, rounding: impl Round) -> Option<Stage>
+where
+    S: Simd,
+    L: Load<S, Unit: ToWide<S>>,
+{
     match target.out_of_range {
         OutOfRange::Error => {
             let general = checked(simd, load, ToI32(rounding), target)?;
@@ -348,15 +444,11 @@ where
                 None => general,
             })
         }
+        OutOfRange::Clamp if S::INVALID_IS_MIN => clamped_above(simd, load, target, rounding),
         // The conversion clamps, and the store.
-        OutOfRange::Clamp if !S::INVALID_IS_MIN => {
+        OutOfRange::Clamp => {
             let clamped = Then(Finite, ClampedToI32(rounding));
             narrow::saturated(simd, load, clamped, target.int)
-        }
-        OutOfRange::Clamp => {
-            let fits = ToI32Fitting { takes_negative: true, rounding };
-            let fast = narrow::saturated(simd, load, fits, target.int)?;
-            Some(Retry::of(fast, clamped_above(simd, load, target, rounding)?))
         }
         OutOfRange::Wrap => None,
     }
@@ -503,7 +595,15 @@ trait ToWide<S: Simd>: FloatUnit<S> {
     ) -> Option<Stage>;
 
     /// To 32 bits, checked or clamped to the range.
-    fn to_32<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Option<Stage>;
+    fn to_32<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Option<Stage> {
+        Self::checked_32(simd, load, target).or_else(|| Self::clamped_32(simd, load, target))
+    }
+
+    /// To 32 bits; what is out of range fails. None for other widths and range modes.
+    fn checked_32<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Option<Stage>;
+
+    /// To 32 bits, clamped to the range. None for other widths and range modes.
+    fn clamped_32<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Option<Stage>;
 
     /// The low bits of numbers of small magnitude; others fail.
     fn small_low_bits() -> impl Each<S, Self, Out = I32s<S>>;
@@ -541,22 +641,25 @@ impl<S: Simd> ToWide<S> for F32s<S> {
         narrow::low(simd, load, FromZero { last, rounding }, target.int.width)
     }
 
-    fn to_32<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Option<Stage> {
-        let Target { int: IntType { width, signed }, out_of_range, .. } = target;
-        Some(match (width, out_of_range, signed) {
-            (Width::W32, OutOfRange::Error, true) => {
-                stage(simd, Units(load, CheckedI32, StoreFull))
-            }
-            (Width::W32, OutOfRange::Error, false) => {
-                stage(simd, Units(load, CheckedU32, StoreFull))
-            }
-            (Width::W32, OutOfRange::Clamp, true) => {
-                stage(simd, Units(load, Then(Finite, ClampedI32), StoreFull))
-            }
-            (Width::W32, OutOfRange::Clamp, false) => {
-                stage(simd, Units(load, Then(Finite, ClampedU32), StoreFull))
-            }
-            (_, OutOfRange::Wrap, _) | (Width::W8 | Width::W16 | Width::W64, _, _) => return None,
+    fn checked_32<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Option<Stage> {
+        if !target.is_32(OutOfRange::Error) {
+            return None;
+        }
+        Some(if target.int.signed {
+            stage(simd, Units(load, CheckedI32, StoreFull))
+        } else {
+            stage(simd, Units(load, CheckedU32, StoreFull))
+        })
+    }
+
+    fn clamped_32<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Option<Stage> {
+        if !target.is_32(OutOfRange::Clamp) {
+            return None;
+        }
+        Some(if target.int.signed {
+            stage(simd, Units(load, Then(Finite, ClampedI32), StoreFull))
+        } else {
+            stage(simd, Units(load, Then(Finite, ClampedU32), StoreFull))
         })
     }
 
@@ -592,19 +695,15 @@ impl<S: Simd> ToWide<S> for F64s<S> {
         None
     }
 
-    fn to_32<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Option<Stage> {
-        let [min, max] = target.range();
-        Some(match (target.int.width, target.out_of_range) {
-            (Width::W32, OutOfRange::Error) => {
-                let checked = F64ToI32Checked { least: min as i64 };
-                stage(simd, Units(load, checked, StoreFull))
-            }
-            (Width::W32, OutOfRange::Clamp) => {
-                let clamped = Then(Finite, Clamped { min: min as f64, max: max as f64 });
-                stage(simd, Units(load, Then(clamped, ClampedLowBits), StoreFull))
-            }
-            (_, OutOfRange::Wrap) | (Width::W8 | Width::W16 | Width::W64, _) => return None,
-        })
+    fn checked_32<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Option<Stage> {
+        let checked = F64ToI32Checked { least: target.range()[0] as i64 };
+        target.is_32(OutOfRange::Error).then(|| stage(simd, Units(load, checked, StoreFull)))
+    }
+
+    fn clamped_32<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Option<Stage> {
+        let [min, max] = target.range().map(|end| end as f64);
+        let clamped = Then(Finite, Then(Clamped { min, max }, ClampedLowBits));
+        target.is_32(OutOfRange::Clamp).then(|| stage(simd, Units(load, clamped, StoreFull)))
     }
 
     fn small_low_bits() -> impl Each<S, Self, Out = I32s<S>> {

@@ -2,7 +2,8 @@
 
 use super::class::{FloatType, IntType, Width};
 use super::float_to_float::{Float16Target, to_f16};
-use super::values::{Entry, number_entry};
+use super::front::Front;
+use super::values::Entry;
 use super::variants::{TWO_KERNELS, with_bool, with_rounding};
 use crate::exact::integer;
 use crate::ops::float_to_float::{Bf16Carry, FiniteToBf16, OddF32, ToBits};
@@ -22,13 +23,13 @@ use alloc::vec::Vec;
 /// A key of a map, and the number that becomes its output.
 type Replacement = Option<(i64, f64)>;
 
-/// The cast, with an entry.
+/// The cast, with a map of one key.
 pub(super) fn bind<S: Simd>(
     simd: S,
     source: IntType,
     target: FloatType,
     cast: &Cast,
-    entry: Option<Entry>,
+    map: &[Entry],
 ) -> Option<Vec<Stage>> {
     let domain = match (target, source.width) {
         (FloatType::Float64, _) | (FloatType::Float32, Width::W32 | Width::W64) => {
@@ -37,8 +38,11 @@ pub(super) fn bind<S: Simd>(
         (FloatType::Float32, Width::W8 | Width::W16)
         | (FloatType::Float16 | FloatType::BFloat16, _) => ElementType::Float32,
     };
-    let entry = number_entry(entry, domain, cast)?;
-    let entry = entry.map(|(key, value)| (integer(key) as i64, value));
+    let entry = match Front::of(map, domain, cast)? {
+        Front::None => None,
+        Front::Key { key, value, .. } => Some((integer(key) as i64, value)),
+        Front::Nan(_) => return None,
+    };
     Some(match target {
         FloatType::Float64 => vec![to_double(simd, source, cast.rounding, entry)],
         FloatType::Float32 => vec![to_single(simd, source, cast.rounding, entry)],

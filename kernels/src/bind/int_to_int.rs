@@ -52,13 +52,13 @@ impl Conversion {
     }
 }
 
-/// The cast, with an entry; no stage where nothing changes. None where the entry has to be looked up.
+/// The cast, with a map of one key; no stage where nothing changes. None where a key has to be looked up.
 pub(super) fn bind<S: Simd>(
     simd: S,
     source: IntType,
     target: IntType,
     cast: &Cast,
-    entry: Option<Entry>,
+    map: &[Entry],
 ) -> Option<Vec<Stage>> {
     let [source_min, source_max] = range(source.element());
     let [target_min, target_max] = range(target.element());
@@ -70,11 +70,10 @@ pub(super) fn bind<S: Simd>(
     };
     let (min, max) = (source_min.max(target_min), source_max.min(target_max));
     let conversion = Conversion { source, target, mode, min, max };
-    Some(match entry {
-        None if mode == Mode::Low && source.width == target.width => vec![],
-        None => vec![by_width(simd, Same, conversion)?],
-        Some(_) if !FUSES_MAP_ENTRY => return None,
-        Some((key, output)) => {
+    Some(match *map {
+        [] if mode == Mode::Low && source.width == target.width => vec![],
+        [] => vec![by_width(simd, Same, conversion)?],
+        [(key, output)] if FUSES_MAP_ENTRY => {
             let [key, value] = [key, output].map(|x| integer(x) as i64);
             // In `Low`, the registers have the wider type, and nothing is checked behind the replacement.
             if mode == Mode::Low || preimage(output, source.element(), cast).is_some() {
@@ -83,6 +82,7 @@ pub(super) fn bind<S: Simd>(
                 vec![keyed(simd, key, value, conversion)?]
             }
         }
+        [_, ..] => return None,
     })
 }
 

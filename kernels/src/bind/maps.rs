@@ -1,6 +1,5 @@
 //! Which stages the map of a cast becomes.
 
-use alloc::borrow::Cow;
 use alloc::vec::Vec;
 
 use super::class::{Class, FloatType, Width};
@@ -15,19 +14,6 @@ use crate::{Cast, ElementType, Format, Level, Scalar};
 
 /// Keys besides NaN that elements are compared with one after the other; more are looked up.
 const COMPARED: usize = 8;
-
-/// The entries that can match: of equal keys the first.
-pub(super) fn distinct(map: &[Entry]) -> Cow<'_, [Entry]> {
-    if map.len() < 2 {
-        return Cow::Borrowed(map);
-    }
-    let table = KeyTable::new(map.len(), &|place| map[place].0.key());
-    if table.len() == map.len() {
-        return Cow::Borrowed(map);
-    }
-    let firsts = map.iter().zip(1..).filter(|((key, _), number)| table.find(key.key()) == *number);
-    firsts.map(|(entry, _)| *entry).collect()
-}
 
 /// The map of `cast` as one among elements of the wide type `domain`, if each output is what some value there casts to.
 pub(super) fn preimages(entries: &[Entry], domain: ElementType, cast: &Cast) -> Option<Vec<Entry>> {

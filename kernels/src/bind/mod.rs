@@ -10,6 +10,7 @@ mod affine;
 mod class;
 mod float_to_float;
 mod float_to_int;
+mod front;
 mod int_to_float;
 mod int_to_int;
 mod maps;
@@ -27,11 +28,11 @@ mod vector;
 use alloc::vec::Vec;
 
 use class::{Class, FloatType, IntType, Width, wide};
-use maps::{distinct, lookup, preimages, replace_bits};
+use maps::{lookup, preimages, replace_bits};
 use scale::bind_scale;
 use tables::{bind_table, copy};
-use values::only_entry;
-use vector::without_map;
+use values::{Entry, distinct, exactly};
+use vector::{MOST_FUSED, without_map};
 
 use crate::level::{HAS_SCALAR, with_level};
 use crate::stages::Stage;
@@ -43,37 +44,39 @@ pub(crate) fn bind_steps(source: ElementType, steps: &[Step], level: Level) -> V
     let mut stages = Vec::new();
     let mut current = source;
     let mut rest = steps;
-    while let [step, after @ ..] = rest {
-        rest = after;
-        if let Some(next) = after.first()
-            && let Some(fused) = bind_fused(current, [step, next], level)
-        {
-            stages.push(fused);
-            current = next.target(step.target(current));
-            rest = &after[1..];
-            continue;
-        }
-        let Some(bound) = bind_step(current, step, level) else {
+    while !rest.is_empty() {
+        let (bound, taken) = match bind_span(current, rest, level) {
+            Some(span) => span,
             // A plan that starts on one byte needs no other stage than a table of all its steps.
-            if source.size() == 1 {
-                return vec![bind_table(source, steps, level)];
-            }
-            stages.push(if current.size() == 1 {
-                bind_table(current, core::slice::from_ref(step), level)
-            } else {
+            None if source.size() == 1 => return vec![bind_table(source, steps, level)],
+            None if current.size() == 1 => (vec![bind_table(current, &rest[..1], level)], 1),
+            None => {
                 debug_assert!(is_scalar(level), "every other cast has loops");
-                ByReference::stage(current, step)
-            });
-            current = step.target(current);
-            continue;
+                (vec![ByReference::stage(current, &rest[0])], 1)
+            }
         };
         stages.extend(bound);
-        current = step.target(current);
+        current = rest[..taken].iter().fold(current, |element, step| step.target(element));
+        rest = &rest[taken..];
     }
     if stages.is_empty() {
         stages.push(copy(source, level));
     }
     stages
+}
+
+/// The stages of the first steps, as many as one loop serves, and how many steps these are; `None` as [`bind_step`] of the first.
+fn bind_span(source: ElementType, steps: &[Step], level: Level) -> Option<(Vec<Stage>, usize)> {
+    let fused = (2..=steps.len().min(MOST_FUSED)).rev().find_map(|count| {
+        let steps = &steps[..count];
+        let stage = if is_scalar(level) {
+            portable::fused(source, steps)?
+        } else {
+            with_level!(level, simd => vector::fused(simd, source, steps))??
+        };
+        Some((vec![stage], count))
+    });
+    fused.or_else(|| Some((bind_step(source, &steps[0], level)?, 1)))
 }
 
 /// Whether the level has no vectors, in a build that has its loops.
@@ -98,7 +101,8 @@ fn bind_step(source: ElementType, step: &Step, level: Level) -> Option<Vec<Stage
         Class::Int(_) | Class::Float(_) => false,
     };
     match step {
-        Step::Cast(cast) if is_narrow => vector::cast(source, only_entry(cast)?, cast, level),
+        Step::Cast(cast) if is_narrow && cast.map.len() > 1 => None,
+        Step::Cast(cast) if is_narrow => vector::cast(source, &cast.map, cast, level),
         Step::Scale(_) | Step::InverseScale(_) if is_narrow => None,
         Step::Cast(cast) => bind_cast(source, cast, level),
         Step::Scale(parameters) => bind_scale::<true>(source, parameters, level),
@@ -143,29 +147,27 @@ fn bind_cast(source: ElementType, cast: &Cast, level: Level) -> Option<Vec<Stage
     if target.size() == 1 && target.is_float() && source.size() == 1 {
         return None;
     }
-    match entries[..] {
-        [] => return without_map(source, cast, level),
-        [entry] => {
-            let joined = vector::cast(source, Some(entry), cast, level);
-            if joined.is_some() {
-                return joined;
-            }
-        }
-        [_, _, ..] => {}
+    let joined = vector::cast(source, &entries, cast, level);
+    if joined.is_some() || entries.is_empty() {
+        return joined;
     }
     // The map is a stage of its own, among elements of a wide type.
     let (before, after) = (wide(source), wide(target));
     let mut stages = without_map(source, &Cast::new(before), level)?;
-    if let Some(map) = preimages(&entries, before, cast) {
-        if let Some(joined) = vector::cast_but(before, &map, cast, level) {
-            stages.push(joined);
+    if source != before {
+        let key = |&(key, output): &Entry| Some((exactly(key, before)?, output));
+        let map: Option<Vec<Entry>> = entries.iter().map(key).collect();
+        if let Some(joined) = map.and_then(|map| vector::cast(before, &map, cast, level)) {
+            stages.extend(joined);
             return Some(stages);
         }
-        if let Some(substitute) = vector::substitution(before, &map, level) {
-            stages.push(substitute);
-            stages.extend(without_map(before, cast, level)?);
-            return Some(stages);
-        }
+    }
+    if let Some(map) = preimages(&entries, before, cast)
+        && let Some(substitute) = vector::substitution(before, &map, level)
+    {
+        stages.push(substitute);
+        stages.extend(without_map(before, cast, level)?);
+        return Some(stages);
     }
     let behind = if is_exact(before, if target.is_integer() { target } else { after }) {
         Some(after)
@@ -192,14 +194,6 @@ fn bind_cast(source: ElementType, cast: &Cast, level: Level) -> Option<Vec<Stage
     }
     stages.push(lookup(&entries, before, target, inner, level)?);
     Some(stages)
-}
-
-/// Two steps in one stage: a scale with the cast to an integer, or a cast with the scale back.
-fn bind_fused(source: ElementType, steps: [&Step; 2], level: Level) -> Option<Stage> {
-    if is_scalar(level) {
-        return portable::fused(source, steps);
-    }
-    with_level!(level, simd => vector::fused(simd, source, steps))?
 }
 
 /// A type of whole bytes with all values of `element`, a wide type, and more that casts to `target` may need; none where

@@ -10,9 +10,10 @@ use core::marker::PhantomData;
 use num_traits::AsPrimitive;
 
 use super::class::{Class, FloatType, IntType, Width, wide};
+use super::front::Front;
 use super::scale::bind_int;
 use super::tables::{bind_table, copy};
-use super::values::{exactly, nan_entry, native, only_entry, stays_finite};
+use super::values::{distinct, exactly, native, stay_finite};
 use super::variants::with_bool;
 use crate::exact::range;
 use crate::stages::bytes::ReverseBytes;
@@ -39,12 +40,12 @@ pub(super) fn step(source: ElementType, step: &Step) -> Option<Vec<Stage>> {
     }
 }
 
-/// Two steps in one stage: a scale with the cast to an integer, or a cast with the scale back.
-pub(super) fn fused(source: ElementType, steps: [&Step; 2]) -> Option<Stage> {
+/// Several steps in one stage: a scale with the cast to an integer, or a cast with the scale back.
+pub(super) fn fused(source: ElementType, steps: &[Step]) -> Option<Stage> {
     match steps {
         [Step::Scale(scale), Step::Cast(cast)] => scale_to_short(source, scale, cast),
         [Step::Cast(cast), Step::InverseScale(scale)] => short_to_unscaled(source, cast, scale),
-        [Step::Cast(_) | Step::Scale(_) | Step::InverseScale(_), _] => None,
+        _ => None,
     }
 }
 
@@ -153,9 +154,10 @@ where
     if cast.rounding != Rounding::NearestEven {
         return None;
     }
-    let nan = match nan_entry(only_entry(cast)?, F::TYPE, cast)? {
-        None => None,
-        Some(nan) => Some(native::<F>(exactly(nan.into(), F::TYPE)?)),
+    let nan = match Front::of(&distinct(&cast.map), F::TYPE, cast)? {
+        Front::None => None,
+        Front::Nan(nan) => Some(native::<F>(exactly(nan.into(), F::TYPE)?)),
+        Front::Key { .. } => return None,
     };
     // A missing offset or scale stands here as its neutral element: without NaN, x − 0 and x · 1 are x.
     let scaled = parameters.map(|Affine { offset, scale, .. }| {
@@ -190,18 +192,20 @@ fn short_to_unscaled(source: ElementType, cast: &Cast, parameters: &Affine) -> O
         S: NativeInt + Element + AsPrimitive<F>,
         F: NativeFloat + Element,
     {
-        if !stays_finite(S::TYPE, F::TYPE, parameters) {
+        let steps = [Step::Cast(Cast::new(F::TYPE)), Step::InverseScale(*parameters)];
+        if !stay_finite(S::TYPE, &steps) {
             return None;
         }
         let scale = parameters.scale.map_or(F::one(), native);
         let offset = parameters.offset.map_or(-F::zero(), native);
         let entry = (S::zero(), F::zero());
-        Some(match only_entry(cast)? {
-            None => bind_loop(Loop(IntUnscale::<S, F, false> { scale, offset, entry })),
-            Some((key, output)) => {
+        Some(match distinct(&cast.map)[..] {
+            [] => bind_loop(Loop(IntUnscale::<S, F, false> { scale, offset, entry })),
+            [(key, output)] => {
                 let entry = (native(key), native(reference::unscale(output, parameters).ok()?));
                 bind_loop(Loop(IntUnscale::<S, F, true> { scale, offset, entry }))
             }
+            [_, _, ..] => return None,
         })
     }
     fn to_target<S>(cast: &Cast, parameters: &Affine) -> Option<Stage>

@@ -1,60 +1,33 @@
 //! Values that maps and parameters are bound with.
 
+use alloc::borrow::Cow;
+
 use bytemuck::Pod;
 
-use super::variants::FUSES_MAP_ENTRY;
-use crate::{Affine, Cast, ElementType, OutOfRange, Rounding, Scalar, Step, reference};
+use crate::key_table::KeyTable;
+use crate::{Cast, ElementType, OutOfRange, Rounding, Scalar, Step, reference};
 
 /// An entry of a map: a key and its output.
 pub(super) type Entry = (Scalar, Scalar);
 
-/// The entry of a cast's map, if it has one; none of a longer map.
-#[allow(clippy::option_option)] // as it says
-pub(super) fn only_entry(cast: &Cast) -> Option<Option<Entry>> {
-    match cast.map[..] {
-        [] => Some(None),
-        [entry] => Some(Some(entry)),
-        [_, _, ..] => None,
+/// The entries that can match: of equal keys the first.
+pub(super) fn distinct(map: &[Entry]) -> Cow<'_, [Entry]> {
+    if map.len() < 2 {
+        return Cow::Borrowed(map);
     }
+    let table = KeyTable::new(map.len(), &|place| map[place].0.key());
+    if table.len() == map.len() {
+        return Cow::Borrowed(map);
+    }
+    let firsts = map.iter().zip(1..).filter(|((key, _), number)| table.find(key.key()) == *number);
+    firsts.map(|(entry, _)| *entry).collect()
 }
 
-/// Whether every integer of a type is finite as a float of another, unscaled.
-pub(super) fn stays_finite(from: ElementType, to: ElementType, parameters: &Affine) -> bool {
-    // Every operation is monotonic, so the ends of the range tell.
-    [Scalar::min(from), Scalar::max(from)].into_iter().all(|end| {
-        let steps = [Step::Cast(Cast::new(to)), Step::InverseScale(*parameters)];
-        reference::run(end, &steps, 0).is_ok_and(Scalar::is_finite)
-    })
-}
-
-/// An entry of a cast: the key, and the number of type `domain` that becomes the output. None where there is no such
-/// number.
-#[allow(clippy::option_option)] // no entry, and none that can be had
-#[cfg_attr(target_feature = "simd128", inline(always))] // shows that there never is one where none joins
-pub(super) fn number_entry(
-    entry: Option<Entry>,
-    domain: ElementType,
-    cast: &Cast,
-) -> Option<Option<(Scalar, f64)>> {
-    match entry {
-        None => Some(None),
-        Some(_) if !FUSES_MAP_ENTRY => None,
-        Some((key, output)) => Some(Some((key, number(preimage(output, domain, cast)?)?))),
-    }
-}
-
-/// As [`number_entry`], of which NaN is the only key.
-#[allow(clippy::option_option)] // as above
-#[cfg_attr(target_feature = "simd128", inline(always))]
-pub(super) fn nan_entry(
-    entry: Option<Entry>,
-    domain: ElementType,
-    cast: &Cast,
-) -> Option<Option<f64>> {
-    match number_entry(entry, domain, cast)? {
-        None => Some(None),
-        Some((key, value)) => key.is_nan().then_some(Some(value)),
-    }
+/// Whether every integer of a type becomes a finite float by these steps, each of which is monotonic: the ends of the type's
+/// range tell.
+pub(super) fn stay_finite(from: ElementType, steps: &[Step]) -> bool {
+    let ends = [Scalar::min(from), Scalar::max(from)];
+    ends.into_iter().all(|end| reference::run(end, steps, 0).is_ok_and(Scalar::is_finite))
 }
 
 /// A value of type `domain` that casts to `output`, as far as it is seen without a search: the same value, or, where a

@@ -38,47 +38,12 @@ macro_rules! with_bool {
 }
 pub(super) use with_bool;
 
-/// Evaluates `$body` with `$name` standing for a load of floats: `$load`, or that with a value in place of NaN.
-macro_rules! with_nan {
-    ($nan:expr, $name:ident = $load:expr => $body:expr) => {
-        match $nan {
-            None => {
-                let $name = $load;
-                $body
-            }
-            Some(value) => {
-                let $name =
-                    $crate::pipeline::LoadThen($load, $crate::ops::float::ReplaceNan { value });
-                $body
-            }
-        }
-    };
-}
-pub(super) use with_nan;
-
-/// As [`with_rounding`] and [`with_nan`]; returns none for other roundings than nearest-even with a value, which is rare.
-macro_rules! with_rounding_or_nan {
-    ($rounding:expr, $nan:expr, $name:ident, $front:ident = $load:expr => $body:expr) => {
-        match $nan {
-            None => {
-                let $front = $load;
-                $crate::bind::variants::with_rounding!($rounding, $name => $body)
-            }
-            Some(value) if $rounding == $crate::Rounding::NearestEven => {
-                let $name = $crate::simd::NearestEven;
-                let $front =
-                    $crate::pipeline::LoadThen($load, $crate::ops::float::ReplaceNan { value });
-                $body
-            }
-            Some(_) => return None,
-        }
-    };
-}
-pub(super) use with_rounding_or_nan;
-
 /// Whether an entry of a cast's map joins its loop. On WebAssembly it is a pass of its own: a module that is downloaded is a
 /// fifth smaller without these kernels.
 pub(super) const FUSES_MAP_ENTRY: bool = cfg!(not(target_feature = "simd128"));
+
+/// Whether plans that are rarer have loops of their own. Not on WebAssembly, for the same reason.
+pub(super) const FUSES_RARE: bool = cfg!(not(target_feature = "simd128"));
 
 /// Whether a cast has a second kernel for speed, where one does with the reference behind it. Not on WebAssembly, for the
 /// same reason.

@@ -25,18 +25,18 @@ macro_rules! left_out_small_types {
     };
 }
 
-/// The stages of a cast; none where a table of all bytes serves better, or the entry joins no loop.
+/// The stages of a cast; none where a table of all bytes serves better, or the map joins no loop.
 fn bind_cast<S: Simd>(
     simd: S,
     source: ElementType,
     cast: &Cast,
-    entry: Option<Entry>,
+    map: &[Entry],
 ) -> Option<Vec<Stage>> {
     match (Class::of(source), Class::of(cast.target)) {
-        (Class::Int(from), Class::Int(to)) => int_to_int::bind(simd, from, to, cast, entry),
-        (Class::Float(from), Class::Int(to)) => float_to_int::bind(simd, from, to, cast, entry),
-        (Class::Int(from), Class::Float(to)) => int_to_float::bind(simd, from, to, cast, entry),
-        (Class::Float(from), Class::Float(to)) => float_to_float::bind(simd, from, to, cast, entry),
+        (Class::Int(from), Class::Int(to)) => int_to_int::bind(simd, from, to, cast, map),
+        (Class::Float(from), Class::Int(to)) => float_to_int::bind(simd, from, to, cast, map),
+        (Class::Int(from), Class::Float(to)) => int_to_float::bind(simd, from, to, cast, map),
+        (Class::Float(from), Class::Float(to)) => float_to_float::bind(simd, from, to, cast, map),
         (Class::Int(IntType { width: Width::W8, .. }) | Class::SubByte, Class::SmallFloat)
         | (
             Class::SmallFloat,
@@ -45,8 +45,8 @@ fn bind_cast<S: Simd>(
         (Class::SubByte | Class::SmallFloat, Class::Int(_) | Class::Float(_))
         | (Class::SubByte, Class::SubByte) => {
             left_out_small_types!();
-            if let (Class::SmallFloat, Class::Float(to), None) =
-                (Class::of(source), Class::of(cast.target), entry)
+            if let (Class::SmallFloat, Class::Float(to), []) =
+                (Class::of(source), Class::of(cast.target), map)
                 && let Some(stage) = small_float::decode_to_short(simd, source, to)
             {
                 return Some(vec![stage]);
@@ -54,29 +54,25 @@ fn bind_cast<S: Simd>(
             // Its values as the wider type's, first.
             let (widen, wide) = widen(simd, source)?;
             let mut stages = vec![widen];
-            if wide == cast.target && entry.is_none() {
+            if wide == cast.target && map.is_empty() {
                 return small_float::is_faster_than_table(source).then_some(stages);
             }
-            let entry = match entry {
-                None => None,
-                Some((key, output)) => Some((exactly(key, wide)?, output)),
-            };
-            stages.extend(bind_cast(simd, wide, cast, entry)?);
+            let key = |&(key, output): &Entry| Some((exactly(key, wide)?, output));
+            let map: Vec<Entry> = map.iter().map(key).collect::<Option<_>>()?;
+            stages.extend(bind_cast(simd, wide, cast, &map)?);
             Some(stages)
         }
         (Class::Int(_) | Class::Float(_), Class::SubByte) => {
             left_out_small_types!();
             let wide = wide(cast.target);
-            let entry = match entry {
-                None => None,
-                Some((key, output)) => Some((key, exactly(output, wide)?)),
-            };
+            let output = |&(key, output): &Entry| Some((key, exactly(output, wide)?));
+            let map: Vec<Entry> = map.iter().map(output).collect::<Option<_>>()?;
             let to_byte = Cast { target: wide, map: Entries::default(), ..cast.clone() };
-            let mut stages = bind_cast(simd, source, &to_byte, entry)?;
+            let mut stages = bind_cast(simd, source, &to_byte, &map)?;
             stages.push(int_to_int::within_byte(simd, cast));
             Some(stages)
         }
-        (Class::Int(_) | Class::Float(_), Class::SmallFloat) if entry.is_some() => None,
+        (Class::Int(_) | Class::Float(_), Class::SmallFloat) if !map.is_empty() => None,
         (Class::Int(from), Class::SmallFloat) => {
             left_out_small_types!();
             let by_f16 = small_float::encode_by_f16(simd, Class::Int(from), cast, false);
@@ -133,16 +129,38 @@ fn widen<S: Simd>(simd: S, source: ElementType) -> Option<(Stage, ElementType)> 
     Some((stage, wide))
 }
 
-/// Two steps in one loop: scale and offset beside a cast.
-pub(super) fn fused<S: Simd>(simd: S, source: ElementType, steps: [&Step; 2]) -> Option<Stage> {
+/// The most steps that share a loop.
+pub(super) const MOST_FUSED: usize = 3;
+
+/// Several steps in one loop: the table of the shapes that have one.
+///
+/// | elements | steps |
+/// |---|---|
+/// | float32, float64 | scale, cast to an integer |
+/// | float32 | cast to float64, scale, cast to an integer |
+/// | integers of at most 32 bits | cast to a float, scale back |
+/// | integers of at most 32 bits | cast to float64, scale back, cast to float32 |
+pub(super) fn fused<S: Simd>(simd: S, source: ElementType, steps: &[Step]) -> Option<Stage> {
+    let plain = |cast: &Cast, target| cast.target == target && cast.map.is_empty();
     match (Class::of(source), steps) {
         (Class::Float(from), [Step::Scale(scale), Step::Cast(cast)]) => {
             let Class::Int(to) = Class::of(cast.target) else { return None };
-            float_to_int::bind_scaled(simd, from, scale, to, cast)
+            float_to_int::bind_scaled(simd, from, false, scale, to, cast)
+        }
+        (Class::Float(from), [Step::Cast(widen), Step::Scale(scale), Step::Cast(cast)])
+            if from == FloatType::Float32 && plain(widen, ElementType::Float64) =>
+        {
+            let Class::Int(to) = Class::of(cast.target) else { return None };
+            float_to_int::bind_scaled(simd, from, true, scale, to, cast)
         }
         (Class::Int(from), [Step::Cast(cast), Step::InverseScale(scale)]) => {
             let Class::Float(to) = Class::of(cast.target) else { return None };
-            unscaled::bind(simd, from, to, cast, scale)
+            unscaled::bind(simd, from, to, cast, scale, None)
+        }
+        (Class::Int(from), [Step::Cast(cast), Step::InverseScale(scale), Step::Cast(narrow)])
+            if cast.target == ElementType::Float64 && plain(narrow, ElementType::Float32) =>
+        {
+            unscaled::bind(simd, from, FloatType::Float64, cast, scale, Some(narrow))
         }
         // Nothing is gained from one loop for other steps.
         (Class::Int(_) | Class::Float(_) | Class::SubByte | Class::SmallFloat, _) => None,
@@ -171,29 +189,14 @@ pub(super) fn byte_table<S: LookUpBytes>(
     }
 }
 
-/// The stages of a cast whose map has at most one entry, as [`bind_cast`]; none if the level has no vectors.
+/// The stages of a cast whose map, of distinct keys, joins its loop, as [`bind_cast`]; none if the level has no vectors.
 pub(super) fn cast(
     source: ElementType,
-    entry: Option<Entry>,
+    map: &[Entry],
     cast: &Cast,
     level: Level,
 ) -> Option<Vec<Stage>> {
-    with_level!(level, simd => bind_cast(simd, source, cast, entry))?
-}
-
-/// The stage of a cast behind a map among elements of the source type, if the level has vectors and a loop for both.
-pub(super) fn cast_but(
-    source: ElementType,
-    entries: &[Entry],
-    cast: &Cast,
-    level: Level,
-) -> Option<Stage> {
-    match (Class::of(source), Class::of(cast.target)) {
-        (Class::Float(from), Class::Int(to)) => {
-            with_level!(level, simd => float_to_int::bind_but(simd, from, to, cast, entries))?
-        }
-        (Class::Int(_) | Class::Float(_) | Class::SubByte | Class::SmallFloat, _) => None,
-    }
+    with_level!(level, simd => bind_cast(simd, source, cast, map))?
 }
 
 /// The stage of scale and offset of float32 or float64, if the level has vectors; `encodes` says in which direction.
@@ -216,5 +219,5 @@ pub(super) fn without_map(source: ElementType, cast: &Cast, level: Level) -> Opt
     if source == cast.target {
         return Some(vec![]);
     }
-    self::cast(source, None, cast, level)
+    self::cast(source, &[], cast, level)
 }

@@ -66,6 +66,17 @@ pub(crate) struct Scale<T> {
     pub(crate) scale: T,
 }
 
+/// `(x − offset) · scale`, then values in place of a number and of NaN.
+#[derive(Clone, Copy)]
+pub(crate) struct ScaleAndReplace<T> {
+    pub(crate) scale: Scale<T>,
+    /// A number as it is scaled; none equals NaN.
+    pub(crate) key: T,
+    pub(crate) value: T,
+    /// In place of NaN.
+    pub(crate) nan: T,
+}
+
 /// `x / scale + offset`, the division as a product with the scale's reciprocal in two words (Brisebarre, Muller and Raina
 /// 2004), which is the division for most scales and integers of 16 bits; whoever takes it has to compare. It needs a
 /// product that is not rounded; a level that has none divides.
@@ -76,6 +87,23 @@ pub(crate) struct InverseScale<T> {
     /// What the reciprocal lacks.
     pub(crate) rest: T,
     pub(crate) offset: T,
+}
+
+/// `x / scale + offset` of integers, the division as a product with the reciprocal, whose error a second product corrects: exact
+/// for every x and scale, if both have an exponent far from the ends (Cornea, Harrison and Tang 2002). On a level without fused
+/// products a division.
+#[derive(Clone, Copy)]
+pub(crate) struct Unscale<T> {
+    pub(crate) scale: T,
+    pub(crate) reciprocal: T,
+    pub(crate) offset: T,
+}
+
+/// What `unscale` makes of floats, but for up to two, which it branches on, always the same way.
+#[derive(Clone, Copy)]
+pub(crate) struct ReplaceAndUnscale<T> {
+    pub(crate) unscale: Unscale<T>,
+    pub(crate) keys: [Option<(T, T)>; 2],
 }
 
 /// What `unscale` makes of floats, but for one.
@@ -131,9 +159,22 @@ pub(crate) struct Remainder<T> {
 lanewise! {
     [U: FloatUnit<S>] ReplaceNan: U, |self, x| x.replace_nan(U::Scalar::from_f64(self.value));
     [U: FloatUnit<S>] Scale<U::Scalar>: U, |self, x| (x + self.shift) * self.scale;
+    [U: FloatUnit<S>] ScaleAndReplace<U::Scalar>: U, |self, x| {
+        let scaled = (x + self.scale.shift) * self.scale.scale;
+        scaled.select_eq(self.key, self.value, scaled.replace_nan(self.nan))
+    };
     [U: FloatUnit<S>] InverseScale<U::Scalar>: U, |self, x| {
         let quotient = if S::FUSES {
             x.mul_add(self.reciprocal, x * self.rest)
+        } else {
+            x / self.scale
+        };
+        quotient + self.offset
+    };
+    [U: FloatUnit<S>] Unscale<U::Scalar>: U, |self, x| {
+        let quotient = if S::FUSES {
+            let near = x * self.reciprocal;
+            near.neg_mul_add(self.scale, x).mul_add(self.reciprocal, near)
         } else {
             x / self.scale
         };
@@ -148,6 +189,17 @@ lanewise! {
 }
 
 infallible! {
+    [U: FloatUnit<S>] ReplaceAndUnscale<U::Scalar>: U => U, |self, simd, x| {
+        let [first, second] = self.keys;
+        let mut y = self.unscale.apply(simd, x, &());
+        if let Some((key, value)) = first {
+            y = x.zip(y, #[inline(always)] |x, y| x.select_eq(key, value, y));
+        }
+        if let Some((key, value)) = second {
+            y = x.zip(y, #[inline(always)] |x, y| x.select_eq(key, value, y));
+        }
+        y
+    };
     [U: FloatUnit<S>] ReplaceAndInverseScale<U::Scalar>: U => U, |self, simd, x| {
         let y = self.unscale.apply(simd, x, &());
         x.zip(y, #[inline(always)] |x, y| x.select_eq(self.key, self.value, y))

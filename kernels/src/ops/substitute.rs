@@ -16,6 +16,13 @@ pub(crate) struct ReplaceKey<E, V> {
     pub(crate) each: E,
 }
 
+/// What `each` makes float32 of integers, but for up to two, which it branches on, always the same way.
+#[derive(Clone, Copy)]
+pub(crate) struct ReplaceKeys<E> {
+    pub(crate) keys: [Option<(i64, f64)>; 2],
+    pub(crate) each: E,
+}
+
 /// What integers of type `U` become, lane by lane.
 pub(crate) trait OfInt<S: Simd, U> {
     type Value: Copy + Send + Sync + 'static;
@@ -44,7 +51,7 @@ impl<S: Simd> OfInt<S, I32s<S>> for F32s<S> {
     }
 }
 
-/// Exact, so the key is compared as a float.
+/// The conversion alone, which is exact: so the key is compared as a float.
 impl<S: Simd> OfInt<S, I32s<S>> for F64s<S> {
     type Value = f64;
     #[inline(always)]
@@ -82,6 +89,32 @@ where
         let can_fail = const { size_of::<E::Fail>() > 0 };
         let taken = if can_fail { x.replace_key(simd, x, self.key, 0) } else { x };
         self.each.apply(simd, taken, fail).replace_key(simd, x, self.key, self.value)
+    }
+    #[inline(always)]
+    fn failed(self, simd: S, fail: &E::Fail) -> bool {
+        self.each.failed(simd, fail)
+    }
+}
+
+impl<S, E> Each<S, I32s<S>> for ReplaceKeys<E>
+where
+    S: Simd,
+    E: Each<S, I32s<S>, Out = F32s<S>>,
+{
+    type Out = F32s<S>;
+    type Fail = E::Fail;
+
+    #[inline(always)]
+    fn apply(self, simd: S, x: I32s<S>, fail: &E::Fail) -> F32s<S> {
+        let [first, second] = self.keys;
+        let mut y = self.each.apply(simd, x, fail);
+        if let Some((key, value)) = first {
+            y = y.replace_key(simd, x, key, value);
+        }
+        if let Some((key, value)) = second {
+            y = y.replace_key(simd, x, key, value);
+        }
+        y
     }
     #[inline(always)]
     fn failed(self, simd: S, fail: &E::Fail) -> bool {
