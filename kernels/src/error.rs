@@ -166,6 +166,18 @@ pub enum RunError {
         /// Type of the elements after it.
         target_type: ElementType,
     },
+    /// A row that is not inside the output.
+    #[error(
+        "a row of {row} elements from element {start} on is not inside an output of {elements} elements"
+    )]
+    Row {
+        /// The element at which the row begins.
+        start: usize,
+        /// Elements of the row.
+        row: usize,
+        /// Elements of the output.
+        elements: usize,
+    },
     /// A slice of another type than the elements of the run.
     #[error("the slice holds {slice}, and the elements are of type {expected}")]
     SliceType {
@@ -181,7 +193,10 @@ impl RunError {
     pub(crate) fn after(self, elements: usize) -> Self {
         match self {
             Self::Element(error) => CastError { index: error.index + elements, ..error }.into(),
-            other @ (Self::Length { .. } | Self::InPlace { .. } | Self::SliceType { .. }) => other,
+            other @ (Self::Length { .. }
+            | Self::InPlace { .. }
+            | Self::Row { .. }
+            | Self::SliceType { .. }) => other,
         }
     }
 }

@@ -381,6 +381,60 @@ impl Plan {
         Ok(output)
     }
 
+    /// As [`Plan::run`], into rows of `row` elements, each of which has its place in `output`: `starts` has the element at which
+    /// a row begins, for each of the rows, which follow each other in `input`. For a region of an array of several dimensions;
+    /// where rows are short, faster than a run for each row.
+    ///
+    /// ```
+    /// use recast_kernels::{Cast, ElementType, Plan};
+    /// # fn main() -> Result<(), recast_kernels::CastSliceError> {
+    /// let plan = Plan::builder(ElementType::UInt8).cast(Cast::new(ElementType::Int8)).build()?;
+    /// let mut matrix = [0; 9];
+    /// plan.run_rows(&[1, 2, 3, 4], &mut matrix, 2, &[1, 4])?;
+    /// assert_eq!(matrix, [0, 1, 2, 0, 3, 4, 0, 0, 0]);
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Plan::run`], with the index of an element in `input`; and a row that is not inside the output ([`RunError::Row`]).
+    pub fn run_rows(
+        &self,
+        input: &[u8],
+        output: &mut [u8],
+        row: usize,
+        starts: &[usize],
+    ) -> Result<(), RunError> {
+        let (source, target) = (self.source().size(), self.target().size());
+        let written = starts.len().checked_mul(row).and_then(|len| len.checked_mul(target));
+        self.check_lengths(input.len(), written.unwrap_or(usize::MAX))?;
+        let elements = output.len() / target;
+        let is_outside = |start: usize| start.checked_add(row).is_none_or(|end| end > elements);
+        if let Some(&start) = starts.iter().find(|start| is_outside(**start)) {
+            return Err(RunError::Row { start, row, elements });
+        }
+        if row == 0 {
+            return Ok(());
+        }
+        // A long row runs where it belongs, short ones run together, and are copied.
+        let at_once = ROWS_BYTES / (row * target);
+        let mut rows = [0; ROWS_BYTES];
+        for (number, starts) in starts.chunks(at_once.max(1)).enumerate() {
+            let (first, len) = (number * at_once.max(1) * row, starts.len() * row);
+            let input = &input[first * source..][..len * source];
+            if let [start] = starts {
+                let place = &mut output[start * target..][..len * target];
+                self.run(input, place).map_err(|error| error.after(first))?;
+                continue;
+            }
+            let rows = &mut rows[..len * target];
+            self.run(input, rows).map_err(|error| error.after(first))?;
+            for (start, row) in starts.iter().zip(rows.chunks_exact(row * target)) {
+                output[start * target..][..row.len()].copy_from_slice(row);
+            }
+        }
+        Ok(())
+    }
+
     /// As [`Plan::run`], over typed elements, into a new vector, which is not zeroed first.
     ///
     /// ```
@@ -612,6 +666,9 @@ const FLAGGED_PIECES: usize = 16;
 
 /// Bytes of a block of [`Plan::run_in_place`]; a multiple of every element's size.
 const IN_PLACE_BYTES: usize = 16_384;
+
+/// Bytes of output that rows share in [`Plan::run_rows`].
+const ROWS_BYTES: usize = 8192;
 
 const _: () =
     assert!(IN_PLACE_BYTES.is_multiple_of(stages::GRANULE * 8), "a whole number of granules");

@@ -42,6 +42,40 @@ fn every_kind_of_buffer_takes_the_same_result_and_the_same_error() {
 }
 
 #[test]
+fn rows_go_to_their_places_whatever_their_length() {
+    let plan = plan(ElementType::Float32, ElementType::Int16);
+    for row in [1, 3, 64, 1000, 4096, 5000] {
+        let input: Vec<f32> = (0..7 * row).map(|i| (i % 1000) as f32).collect();
+        // Every second row of a matrix, the last one first.
+        let starts: Vec<usize> = (0..7).rev().map(|number| 2 * number * row).collect();
+        let mut expected = vec![-1_i16; 14 * row];
+        for (start, input) in starts.iter().zip(input.chunks(row)) {
+            expected[*start..][..row].copy_from_slice(&plan.run_slice(input).unwrap());
+        }
+        let mut output = vec![-1_i16; 14 * row];
+        let run = |input: &[f32], output: &mut [i16], starts: &[usize]| {
+            let output = bytemuck::cast_slice_mut(output);
+            plan.run_rows(bytemuck::cast_slice(input), output, row, starts)
+        };
+        run(&input, &mut output, &starts).unwrap();
+        assert!(output == expected, "rows of {row}");
+
+        let mut wrong = input.clone();
+        (wrong[5 * row], wrong[6 * row]) = (f32::NAN, f32::INFINITY);
+        let error = run(&wrong, &mut output, &starts).unwrap_err();
+        assert!(matches!(error, RunError::Element(CastError { index, .. }) if index == 5 * row));
+        let error = run(&input, &mut output, &starts[..6]).unwrap_err();
+        assert!(matches!(error, RunError::Length { .. }));
+        let mut outside = starts.clone();
+        outside[3] = 13 * row + 1;
+        let error = run(&input, &mut output, &outside).unwrap_err();
+        assert!(matches!(error, RunError::Row { start, .. } if start == 13 * row + 1));
+    }
+    assert_eq!(plan.run_rows(&[], &mut [], 0, &[0, 0]), Ok(()));
+    assert!(matches!(plan.run_rows(&[0; 4], &mut [], 0, &[0]), Err(RunError::Length { .. })));
+}
+
+#[test]
 fn slices_of_another_type_length_or_size_are_refused() {
     let narrows = plan(ElementType::Float64, ElementType::Float32);
     let mut uninit = [MaybeUninit::uninit(); 2];

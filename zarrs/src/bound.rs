@@ -199,21 +199,18 @@ impl Bound {
             .map_err(|error| self.error(Operation::Decoding, error, place))
     }
 
-    /// Decodes a run of the elements of a chunk of this shape, from element `first` on, into memory of
-    /// exactly their size. The contents are unspecified after an error.
-    pub(crate) fn decode_into(
+    /// Decodes a chunk of this shape into rows of `row` elements, which begin at these elements of `decoded`. The contents are
+    /// unspecified after an error.
+    pub(crate) fn decode_rows(
         &self,
         encoded: &[u8],
         decoded: &mut [u8],
-        first: usize,
+        row: usize,
+        starts: &[usize],
         shape: &[NonZeroU64],
     ) -> Result<(), CodecError> {
-        self.chain.decoder().run(encoded, decoded).map_err(|mut error| {
-            if let RunError::Element(error) = &mut error {
-                error.index += first;
-            }
-            self.error(Operation::Decoding, error, Place::Chunk(shape))
-        })
+        let decoded = self.chain.decoder().run_rows(encoded, decoded, row, starts);
+        decoded.map_err(|error| self.error(Operation::Decoding, error, Place::Chunk(shape)))
     }
 
     /// Turns a failed run into an error of zarrs.

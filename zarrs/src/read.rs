@@ -123,18 +123,16 @@ where
                 bytemuck::cast_slice_mut(&mut elements[start..][..len]).copy_from_slice(decoded);
             }
         } else if let Some(encoded) = codecs.encoded(array, &chunk, &options).map_err(in_chunk)? {
-            let shape = array.chunk_shape(&chunk)?;
-            for ((number, start), encoded) in
-                starts().enumerate().zip(encoded.chunks_exact(len * codecs.size))
-            {
-                let run = bytemuck::cast_slice_mut(&mut elements[start..][..len]);
-                let Some(bound) = &codecs.bound else {
-                    run.copy_from_slice(encoded);
-                    continue;
-                };
-                let decoded = bound.decode_into(encoded, run, number * len, &shape);
+            if let Some(bound) = &codecs.bound {
+                let (shape, starts) = (array.chunk_shape(&chunk)?, starts().collect::<Vec<_>>());
+                let elements = bytemuck::cast_slice_mut(elements);
+                let decoded = bound.decode_rows(&encoded, elements, len, &starts, &shape);
                 let in_array = |error| ElementError::in_array(error, &chunk, whole.start());
                 decoded.map_err(|error| in_array(error.into()))?;
+                continue;
+            }
+            for (start, encoded) in starts().zip(encoded.chunks_exact(len * codecs.size)) {
+                bytemuck::cast_slice_mut(&mut elements[start..][..len]).copy_from_slice(encoded);
             }
         } else {
             for start in starts() {
