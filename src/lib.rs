@@ -10,7 +10,7 @@
 //! // Tenths of degrees from 5 on, as bytes; NaN becomes 255 and comes back.
 //! let codecs = [
 //!     ScaleOffset::default().offset(5).scale(10).into(),
-//!     CastValue::new(ElementType::UInt8).out_of_range(OutOfRange::Clamp).map(f32::NAN, 255_u8).into(),
+//!     CastValue::new(ElementType::UInt8).out_of_range(OutOfRange::Clamp).map_both(f32::NAN, 255_u8).into(),
 //! ];
 //! let fill_value = f32::NAN.into();
 //! let chain = Chain::bind(ElementType::Float32, Some(fill_value), &codecs, &BindOptions::default())?;

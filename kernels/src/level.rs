@@ -29,14 +29,19 @@ macro_rules! may_have {
 /// Evaluates `$body` with `$simd` standing for the registers of a level: none if it has no vectors, or the CPU not the level.
 macro_rules! with_level {
     ($level:expr, $simd:ident => $body:expr) => {
+        $crate::level::with_level!(
+            $level,
+            $simd => $body,
+            avx512: $crate::simd::avx512::Avx512::<false>::try_new().map(|$simd| $body)
+        )
+    };
+    ($level:expr, $simd:ident => $body:expr, avx512: $avx512:expr) => {
         match $level {
             $crate::Level::Scalar => None,
             #[cfg(target_arch = "x86_64")]
             $crate::Level::Avx2 => $crate::simd::avx2::Avx2::try_new().map(|$simd| $body),
             #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
-            $crate::Level::Avx512 => {
-                $crate::simd::avx512::Avx512::<false>::try_new().map(|$simd| $body)
-            }
+            $crate::Level::Avx512 => $avx512,
             #[cfg(target_arch = "aarch64")]
             $crate::Level::Neon => $crate::simd::neon::Neon::try_new().map(|$simd| $body),
             #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
@@ -51,22 +56,14 @@ pub(crate) use with_level;
 /// As [`with_level`], to look bytes up: without VBMI an AVX-512 CPU does so as AVX2 does.
 macro_rules! with_look_up_bytes {
     ($level:expr, $simd:ident => $body:expr) => {
-        match $level {
-            #[cfg(all(target_arch = "x86_64", feature = "avx512"))]
-            $crate::Level::Avx512 => match $crate::simd::avx512::Avx512::<true>::try_new() {
+        $crate::level::with_level!(
+            $level,
+            $simd => $body,
+            avx512: match $crate::simd::avx512::Avx512::<true>::try_new() {
                 Some($simd) => Some($body),
                 None => $crate::simd::avx2::Avx2::try_new().map(|$simd| $body),
-            },
-            $crate::Level::Scalar => None,
-            #[cfg(target_arch = "x86_64")]
-            $crate::Level::Avx2 => $crate::simd::avx2::Avx2::try_new().map(|$simd| $body),
-            #[cfg(target_arch = "aarch64")]
-            $crate::Level::Neon => $crate::simd::neon::Neon::try_new().map(|$simd| $body),
-            #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-            $crate::Level::Simd128 => Some($crate::simd::simd128::Simd128).map(|$simd| $body),
-            #[allow(unreachable_patterns)] // as above
-            _ => None,
-        }
+            }
+        )
     };
 }
 pub(crate) use with_look_up_bytes;

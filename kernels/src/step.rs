@@ -225,9 +225,10 @@ impl Cast {
     }
 }
 
-/// An offset and a scale, both of the type of the elements: [`Step::Scale`] takes them off, [`Step::InverseScale`]
-/// puts them back.
+/// An offset and a scale, which is the inverse of CF's `scale_factor`: [`Step::Scale`] subtracts the offset and multiplies by the
+/// scale, [`Step::InverseScale`] divides by the scale and adds the offset.
 ///
+/// Both are of the type of the elements.
 /// A missing parameter is a step that is skipped; a given one is computed, even if it is 0 or 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]

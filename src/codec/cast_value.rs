@@ -72,7 +72,7 @@ impl CastValue {
     /// use zarr_recast::{CastValue, Codec, ElementType, OutOfRange};
     /// let codec = CastValue::new(ElementType::UInt8)
     ///     .out_of_range(OutOfRange::Clamp)
-    ///     .map(f32::NAN, 255_u8)
+    ///     .map_both(f32::NAN, 255_u8)
     ///     .map_encode(f32::INFINITY, 254_u8);
     /// let json = serde_json::json!({"name": "cast_value", "configuration": {
     ///     "data_type": "uint8", "out_of_range": "clamp",
@@ -80,7 +80,7 @@ impl CastValue {
     /// assert_eq!(Codec::from(codec).to_json(), json);
     /// ```
     #[must_use]
-    pub fn map(self, decoded: impl Into<JsonScalar>, encoded: impl Into<JsonScalar>) -> Self {
+    pub fn map_both(self, decoded: impl Into<JsonScalar>, encoded: impl Into<JsonScalar>) -> Self {
         let (decoded, encoded) = (decoded.into(), encoded.into());
         self.map_encode(decoded.clone(), encoded.clone()).map_decode(encoded, decoded)
     }

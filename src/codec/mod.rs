@@ -190,7 +190,7 @@ impl Codec {
 ///
 /// ```
 /// use zarr_recast::{CastValue, Codec, ElementType};
-/// let codecs = vec![Codec::from(CastValue::new(ElementType::UInt8).map(f32::NAN, 255_u8))];
+/// let codecs = vec![Codec::from(CastValue::new(ElementType::UInt8).map_both(f32::NAN, 255_u8))];
 /// let text = serde_json::to_string(&codecs)?;
 /// assert_eq!(serde_json::from_str::<Vec<Codec>>(&text)?, codecs);
 /// # Ok::<(), serde_json::Error>(())

@@ -59,7 +59,7 @@ fn a_builder_makes_what_json_says() {
     let cast = CastValue::new(ElementType::Int16)
         .rounding(Rounding::TowardsNegative)
         .out_of_range(OutOfRange::Wrap)
-        .map(f64::NEG_INFINITY, i16::MIN)
+        .map_both(f64::NEG_INFINITY, i16::MIN)
         .map_decode(7_i16, 0.5_f64);
     let codecs: [Codec; 2] = [ScaleOffset::default().offset(0.1_f32).scale(-3).into(), cast.into()];
     let json = r#"[

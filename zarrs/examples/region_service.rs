@@ -48,7 +48,7 @@ async fn write_array(store: Arc<Store>, path: &str) -> Result<(), Box<dyn Error 
     let mut builder = ArrayBuilder::new([512, 512], [256, 256], data_type::float32(), f32::NAN);
     builder.subchunk_shape(vec![32, 32]).array_to_array_codecs(vec![
         RecastCodec::from(ScaleOffset::default().offset(10).scale(100)).into(),
-        RecastCodec::from(CastValue::new(ElementType::Int16).map(f32::NAN, i16::MIN)).into(),
+        RecastCodec::from(CastValue::new(ElementType::Int16).map_both(f32::NAN, i16::MIN)).into(),
     ]);
     let array = zarrs_recast::fused(zarrs_recast::build(&builder, store, path)?);
     array.async_store_metadata().await?;

@@ -100,7 +100,7 @@ impl Replacements {
 /// let mut builder = ArrayBuilder::new([4, 6], [2, 3], data_type::float32(), f32::NAN);
 /// builder.array_to_array_codecs(vec![
 ///     RecastCodec::from(ScaleOffset::default().offset(10).scale(100)).into(),
-///     RecastCodec::from(CastValue::new(ElementType::Int16).map(f32::NAN, i16::MIN)).into(),
+///     RecastCodec::from(CastValue::new(ElementType::Int16).map_both(f32::NAN, i16::MIN)).into(),
 /// ]);
 /// let array = zarrs_recast::build(&builder, MemoryStore::new().into(), "/sst")?;
 /// array.store_metadata()?;

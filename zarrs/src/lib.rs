@@ -11,7 +11,7 @@
 //! let mut builder = ArrayBuilder::new([4, 6], [2, 3], data_type::float32(), f32::NAN);
 //! builder.array_to_array_codecs(vec![
 //!     RecastCodec::from(ScaleOffset::default().offset(10).scale(100)).into(),
-//!     RecastCodec::from(CastValue::new(ElementType::Int16).map(f32::NAN, i16::MIN)).into(),
+//!     RecastCodec::from(CastValue::new(ElementType::Int16).map_both(f32::NAN, i16::MIN)).into(),
 //! ]);
 //! let array = zarrs_recast::build(&builder, Arc::new(MemoryStore::new()), "/sst")?;
 //! let array = zarrs_recast::fused(array); // both codecs in one pass

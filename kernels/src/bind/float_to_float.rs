@@ -96,7 +96,7 @@ pub(super) fn kept<S: Simd, L: Load<S, Unit: Unit<S>>>(simd: S, load: L) -> Stag
 }
 
 /// The numbers that round into the range of a narrower format.
-pub(super) fn within<S: Simd, U: FloatUnit<S>, R: Round>(
+pub(super) fn numbers_within<S: Simd, U: FloatUnit<S>, R: Round>(
     format: FloatFormat,
     rounding: R,
 ) -> NumberWithin<U::Scalar, R> {
@@ -149,7 +149,7 @@ where
     }
     let below = Then(ToF32(rounding), Below { limit: f32::INFINITY });
     retry_infinities(stage(simd, Units(load, below, StoreFull)), || {
-        let within = within::<S, F64s<S>, _>(BINARY32, rounding);
+        let within = numbers_within::<S, F64s<S>, _>(BINARY32, rounding);
         stage(simd, Units(load, Then(within, ToF32(rounding)), StoreFull))
     })
 }
@@ -210,7 +210,7 @@ where
         stage(simd, Units(load, Then(narrow, encode), LowI16))
     };
     retry_infinities(fast, || {
-        let within = within::<S, L::Unit, _>(BINARY16, rounding);
+        let within = numbers_within::<S, L::Unit, _>(BINARY16, rounding);
         as_f16(simd, load, Then(within, narrow), rounding)
     })
 }
@@ -259,7 +259,7 @@ where
     }
     let fast = stage(simd, Units(load, Then(rounded, BelowInfinity), UpperHalves));
     retry_infinities(fast, || {
-        let within = within::<S, L::Unit, _>(BFLOAT16, rounding);
+        let within = numbers_within::<S, L::Unit, _>(BFLOAT16, rounding);
         stage(simd, Units(load, Then(Then(within, narrow), to_bf16), UpperHalves))
     })
 }

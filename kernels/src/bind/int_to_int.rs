@@ -43,7 +43,7 @@ impl Conversion {
         !(self.max - self.min) as i64
     }
 
-    fn within<const FROM_ZERO: bool>(self) -> Within<FROM_ZERO> {
+    fn check<const FROM_ZERO: bool>(self) -> Within<FROM_ZERO> {
         Within { least: self.min as i64, outside: self.outside() }
     }
 
@@ -90,7 +90,7 @@ pub(super) fn bind<S: Simd>(
 fn keyed<S: Simd>(simd: S, key: i64, value: i64, conversion: Conversion) -> Option<Stage> {
     use Width::{W8, W16, W32, W64};
     /// Whatever its width, a value stands in the registers as its low bits.
-    fn narrowed<S: Simd, E: EachInt<S>>(simd: S, each: E, conversion: Conversion) -> Option<Stage> {
+    fn low_bits<S: Simd, E: EachInt<S>>(simd: S, each: E, conversion: Conversion) -> Option<Stage> {
         Some(match (conversion.source.width, conversion.target.width) {
             // Only a signed type has values that a wider one has not.
             (W16, W8) => stage(simd, Shorts(Int16Register, each, SaturatedByte::<true>)),
@@ -104,10 +104,10 @@ fn keyed<S: Simd>(simd: S, key: i64, value: i64, conversion: Conversion) -> Opti
     }
     match (conversion.mode, conversion.source.signed) {
         (Mode::Error, _) => {
-            narrowed(simd, ReplaceKey { key, value, each: conversion.within::<true>() }, conversion)
+            low_bits(simd, ReplaceKey { key, value, each: conversion.check::<true>() }, conversion)
         }
         (Mode::Clamp, false) => {
-            narrowed(simd, ReplaceKey { key, value, each: conversion.at_most() }, conversion)
+            low_bits(simd, ReplaceKey { key, value, each: conversion.at_most() }, conversion)
         }
         (Mode::Clamp, true) if conversion.source.width == conversion.target.width => {
             let each = ReplaceKey { key, value, each: AtLeastZero };
@@ -131,7 +131,7 @@ pub(super) fn canonical<S: Simd>(simd: S, element: ElementType) -> Stage {
 }
 
 /// Integers of a whole byte to a sub-byte type of the same sign.
-pub(super) fn within_byte<S: Simd>(simd: S, cast: &Cast) -> Stage {
+pub(super) fn to_sub_byte<S: Simd>(simd: S, cast: &Cast) -> Stage {
     let [min, max] = range(cast.target).map(|x| x as i64);
     match (cast.out_of_range, cast.target.is_signed()) {
         (OutOfRange::Error, _) => {
@@ -179,7 +179,7 @@ macro_rules! from_signed {
                 $body
             }
             Mode::Error => {
-                let $each = Then($front, $conversion.within::<true>());
+                let $each = Then($front, $conversion.check::<true>());
                 $body
             }
             Mode::Clamp => {
@@ -228,8 +228,8 @@ fn by_width<S: Simd, F: EachInt<S>>(simd: S, front: F, conversion: Conversion) -
         (W16, W64, false) => stage(simd, Units(Int16To64::<false>, front, StoreFull)),
         (W32, W64, false) => stage(simd, Units(Int32To64::<false>, front, StoreFull)),
         (W16, W8, _) => short_to_byte(simd, front, conversion),
-        (W32, W8 | W16, _) => return narrow_32(simd, front, conversion),
-        (W64, W8 | W16 | W32, _) => narrow_64(simd, front, conversion),
+        (W32, W8 | W16, _) => return from_32(simd, front, conversion),
+        (W64, W8 | W16 | W32, _) => from_64(simd, front, conversion),
     })
 }
 
@@ -238,7 +238,7 @@ fn short_to_byte<S: Simd, F: EachInt<S>>(simd: S, front: F, conversion: Conversi
     with_bool!(conversion.target.signed, SIGNED => match conversion.mode {
         Mode::Low => stage(simd, Shorts(Int16Register, front, LowByte)),
         Mode::Error => {
-            let checked = Then(front, conversion.within::<false>());
+            let checked = Then(front, conversion.check::<false>());
             stage(simd, Shorts(Int16Register, checked, SaturatedByte::<SIGNED>))
         }
         Mode::Clamp if from_signed => {
@@ -252,7 +252,7 @@ fn short_to_byte<S: Simd, F: EachInt<S>>(simd: S, front: F, conversion: Conversi
 }
 
 /// 32 bits to 8 or 16.
-fn narrow_32<S: Simd, F: EachInt<S>>(simd: S, front: F, conversion: Conversion) -> Option<Stage> {
+fn from_32<S: Simd, F: EachInt<S>>(simd: S, front: F, conversion: Conversion) -> Option<Stage> {
     let Conversion { source, target, .. } = conversion;
     match conversion.mode {
         Mode::Low => narrow::low(simd, Int32, front, target.width),
@@ -290,7 +290,7 @@ where
 }
 
 /// 64 bits to fewer.
-fn narrow_64<S: Simd, F: EachInt<S>>(simd: S, front: F, conversion: Conversion) -> Stage {
+fn from_64<S: Simd, F: EachInt<S>>(simd: S, front: F, conversion: Conversion) -> Stage {
     let target = conversion.target;
     let to_u32 = target.width == Width::W32 && !target.signed;
     match (conversion.mode, conversion.source.signed) {
@@ -300,10 +300,10 @@ fn narrow_64<S: Simd, F: EachInt<S>>(simd: S, front: F, conversion: Conversion) 
                 .unwrap_or_else(|| stage(simd, Units(Int64, low, StoreFull)))
         }
         (Mode::Error, true) if target.signed => {
-            saturated(simd, Then(Then(front, conversion.within::<false>()), Low32), target)
+            saturated(simd, Then(Then(front, conversion.check::<false>()), Low32), target)
         }
         (Mode::Error, _) => {
-            fitting(simd, Then(Then(front, conversion.within::<true>()), Low32), target.width)
+            fitting(simd, Then(Then(front, conversion.check::<true>()), Low32), target.width)
         }
         (Mode::Clamp, true) if to_u32 => {
             let clamped = Then(Then(front, AtLeastZero), Saturated32::<false>);

@@ -9,7 +9,7 @@ use super::values::{Entry, exactly, filled_up, preimage};
 use crate::key_table::{DenseTable, KeyTable};
 use crate::level::with_level;
 use crate::stages::Stage;
-use crate::stages::map::{Comparable, Find, Finder, Lookup, find_dense, read_keys};
+use crate::stages::map::{Comparable, CompareKeys, KeySearch, MappedCast, find_dense, read_keys};
 use crate::{Cast, ElementType, Format, Level, Scalar};
 
 /// Keys besides NaN that elements are compared with one after the other; more are looked up.
@@ -43,8 +43,8 @@ pub(super) fn lookup(
         let written = output.write_ne_bytes(bytes);
         debug_assert!(written);
     }
-    let lookup = Lookup {
-        finder: finder(entries.len(), &key, domain, level)?,
+    let lookup = MappedCast {
+        search: search(entries.len(), &key, domain, level)?,
         outputs,
         // One is a value of every type.
         placeholder: exactly(Scalar::from(1_u8), domain)?.bits(),
@@ -56,13 +56,13 @@ pub(super) fn lookup(
 
 /// What finds elements of a wide type by so many keys, which `key` gives by their places. Up to [`COMPARED`] besides NaN are
 /// compared with, more are looked up.
-fn finder(
+fn search(
     len: usize,
     key: &dyn Fn(usize) -> u64,
     domain: ElementType,
     level: Level,
-) -> Option<Finder> {
-    fn of_type<T: Comparable>(len: usize, key: &dyn Fn(usize) -> u64, level: Level) -> Finder {
+) -> Option<KeySearch> {
+    fn of_type<T: Comparable>(len: usize, key: &dyn Fn(usize) -> u64, level: Level) -> KeySearch {
         let (mut nan, mut few) = (0, Vec::new());
         for (place, number) in (0..len.min(COMPARED + 2)).zip(1..) {
             match T::from_key(key(place)) {
@@ -72,13 +72,13 @@ fn finder(
         }
         if few.len() > COMPARED {
             return match DenseTable::new(len, key) {
-                Some(table) => Finder::Dense(table, find_dense::<T>),
-                None => Finder::Hashed(KeyTable::new(len, key), read_keys::<T>),
+                Some(table) => KeySearch::Dense(table, find_dense::<T>),
+                None => KeySearch::Hashed(KeyTable::new(len, key), read_keys::<T>),
             };
         }
         // Without a key but NaN, zero is one that gives what no key does.
         let keys: [_; COMPARED] = filled_up(&few, few.first().copied().unwrap_or((T::zeroed(), 0)));
-        Finder::Compare(level.bind_vectorized(Find { keys, nan }))
+        KeySearch::Compare(level.bind_vectorized(CompareKeys { keys, nan }))
     }
     Some(match Class::of(domain) {
         Class::Float(FloatType::Float32) => of_type::<f32>(len, key, level),
@@ -121,8 +121,8 @@ pub(super) fn replace_bits(element: ElementType, entries: &[Entry], level: Level
     let nans = nans.flat_map(|bits| [(bits, nan.1), (bits | 0x8000, nan.1)]);
     let all: Vec<(u16, u16)> = patterns.iter().copied().chain(nans).collect();
     let key = |place: usize| all[place].0.into();
-    let lookup = Lookup {
-        finder: finder(all.len(), &key, ElementType::UInt16, level)?,
+    let lookup = MappedCast {
+        search: search(all.len(), &key, ElementType::UInt16, level)?,
         outputs: all.iter().flat_map(|(_, output)| output.to_ne_bytes()).collect(),
         placeholder: 0,
         cast: vec![copy(element, level)],

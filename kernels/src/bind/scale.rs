@@ -59,9 +59,9 @@ pub(super) fn bind_int<const ENCODES: bool>(
 ) -> Option<Stage> {
     let (element, Affine { offset, scale, .. }) = (int.element(), *parameters);
     match (int.width, int.signed) {
-        (Width::W16, true) => narrow::<i16, i32, ENCODES>(element, offset, scale, level),
-        (Width::W16, false) => narrow::<u16, i64, ENCODES>(element, offset, scale, level),
-        (Width::W32, true) => narrow::<i32, i64, ENCODES>(element, offset, scale, level),
+        (Width::W16, true) => by_wider::<i16, i32, ENCODES>(element, offset, scale, level),
+        (Width::W16, false) => by_wider::<u16, i64, ENCODES>(element, offset, scale, level),
+        (Width::W32, true) => by_wider::<i32, i64, ENCODES>(element, offset, scale, level),
         (Width::W32, false) => Some(long::<u32, ENCODES>(offset, scale, level)),
         (Width::W64, true) => Some(long::<i64, ENCODES>(offset, scale, level)),
         (Width::W64, false) => Some(long::<u64, ENCODES>(offset, scale, level)),
@@ -70,7 +70,7 @@ pub(super) fn bind_int<const ENCODES: bool>(
 }
 
 /// On integers of up to 32 bits, in the wider `W`.
-fn narrow<T: NativeInt + AsPrimitive<W>, W, const ENCODES: bool>(
+fn by_wider<T: NativeInt + AsPrimitive<W>, W, const ENCODES: bool>(
     element: ElementType,
     offset: Option<Scalar>,
     scale: Option<Scalar>,

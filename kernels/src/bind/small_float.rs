@@ -2,7 +2,7 @@
 //! side is a float of 16 bits or, in encoding, of 32, or an integer of 16.
 
 use super::class::{Class, FloatType, IntType, Width};
-use super::float_to_float::within;
+use super::float_to_float::numbers_within;
 use super::variants::{TWO_KERNELS, with_bool, with_rounding};
 use crate::element::BINARY16;
 use crate::ops::float_to_float::ToBits;
@@ -97,7 +97,7 @@ pub(super) fn encode_by_f16<S: Simd>(
     if infinity_fails || !format.has_infinity() || !TWO_KERNELS {
         return Some(fast);
     }
-    let within = within::<S, F32s<S>, _>(format, NearestEven);
+    let within = numbers_within::<S, F32s<S>, _>(format, NearestEven);
     Some(Retry::of(fast, encoded(simd, source, within, clamped)?))
 }
 

@@ -1,7 +1,7 @@
 //! Which pipelines serve a source, a target and a policy, for the levels that have vector registers.
 
 use super::class::{Class, FloatType, IntType, Width, wide};
-use super::float_to_float::{Beyond, within};
+use super::float_to_float::{Beyond, numbers_within};
 use super::values::{Entry, exactly};
 use super::variants::TWO_KERNELS;
 use super::{
@@ -69,7 +69,7 @@ fn bind_cast<S: Simd>(
             let map: Vec<Entry> = map.iter().map(output).collect::<Option<_>>()?;
             let to_byte = Cast { target: wide, map: Entries::default(), ..cast.clone() };
             let mut stages = bind_cast(simd, source, &to_byte, &map)?;
-            stages.push(int_to_int::within_byte(simd, cast));
+            stages.push(int_to_int::to_sub_byte(simd, cast));
             Some(stages)
         }
         (Class::Int(_) | Class::Float(_), Class::SmallFloat) if !map.is_empty() => None,
@@ -105,7 +105,7 @@ fn bind_cast<S: Simd>(
             let general = match (cast.out_of_range, format.has_infinity()) {
                 (OutOfRange::Clamp, false) => stages(cast, Beyond::Clamped)?,
                 (OutOfRange::Error | OutOfRange::Wrap, true) => {
-                    let within = within::<S, F64s<S>, _>(format, cast.rounding);
+                    let within = numbers_within::<S, F64s<S>, _>(format, cast.rounding);
                     let clamped = cast.clone().out_of_range(OutOfRange::Clamp);
                     stages(&clamped, Beyond::Fails(within))?
                 }

@@ -37,14 +37,14 @@ fn lt_as_i32<S: Simd>(simd: S, a: F64s<S>, b: F64s<S>) -> I32s<S> {
 
 /// As [`Simd::f64_to_f32`], in the direction of `R`.
 #[inline(always)]
-fn narrowed<S: Simd>(simd: S, x: F64s<S>, rounding: impl Round) -> F32s<S> {
+fn to_f32<S: Simd>(simd: S, x: F64s<S>, rounding: impl Round) -> F32s<S> {
     if rounding.rounding() == Rounding::NearestEven {
         return simd.f64_to_f32(x);
     }
     if rounding.rounding() == Rounding::NearestAway {
         return simd.f64_to_f32(x.map(
             #[inline(always)]
-            |x| beyond_tie(x),
+            |x| finite_beyond_tie(x),
         ));
     }
     let nearest = simd.f64_to_f32(x);
@@ -73,16 +73,14 @@ fn narrowed<S: Simd>(simd: S, x: F64s<S>, rounding: impl Round) -> F32s<S> {
 /// 2^128.
 const TWO_P128: f64 = 340_282_366_920_938_463_463_374_607_431_768_211_456.0;
 
-/// A number that rounds to nearest-even, to a shorter format, as `x` rounds to nearest-away: a tie has an even mantissa, so
-/// the next number is beyond the tie and nothing else.
+/// As [`Register::beyond_tie`]; NaN and infinities stay what they are.
 #[inline(always)]
-fn beyond_tie<S, T>(x: Register<S, T>) -> Register<S, T>
+fn finite_beyond_tie<S, T>(x: Register<S, T>) -> Register<S, T>
 where
     S: FloatLanes<T> + IntLanes<T::Bits>,
     T: FloatElement<Bits: IntElement>,
 {
-    let odd = x.to_bits() | T::Bits::truncated(1);
-    x.abs().lt(T::infinity()).select(Register::from_bits(odd), x)
+    x.abs().lt(T::infinity()).select(x.beyond_tie(), x)
 }
 
 /// Finite float64 to float32, to odd: for integers, which stay far from the ends of its range.
@@ -178,7 +176,7 @@ impl<R: Round> Bf16Carry<R> {
     fn of<S: Simd>(self, bits: I32s<S>) -> I32s<S> {
         match self.rounding.rounding() {
             Rounding::NearestEven => (bits.shr::<16>() & 1) + 0x7fff,
-            Rounding::NearestAway | Rounding::TowardsZero => bits.low(self.positive.into()),
+            Rounding::NearestAway | Rounding::TowardsZero => bits.broadcast(self.positive.into()),
             Rounding::TowardsPositive | Rounding::TowardsNegative => {
                 (bits.lt(0).to_int() & self.differing) ^ self.positive
             }
@@ -197,7 +195,7 @@ lanewise! {
     [R: Round] BeforeF16<R>: F32s<S>, |self, x| match self.0.rounding() {
         // To nearest, the conversion makes infinite by itself what is out of range.
         Rounding::NearestEven => x,
-        Rounding::NearestAway => beyond_tie(x),
+        Rounding::NearestAway => finite_beyond_tie(x),
         Rounding::TowardsZero | Rounding::TowardsPositive | Rounding::TowardsNegative => {
             // No product: of a subnormal number it takes long.
             let infinite = F32s::from_bits((x.to_bits() & i32::MIN) | INFINITY_F32);
@@ -212,7 +210,7 @@ infallible! {
         bits + self.0.of(bits)
     };
     [] ToBits: F32s<S> => I32s<S>, |self, simd, x| x.to_bits();
-    [R: Round] ToF32<R>: F64s<S> => F32s<S>, |self, simd, x| narrowed(simd, x, self.0);
+    [R: Round] ToF32<R>: F64s<S> => F32s<S>, |self, simd, x| to_f32(simd, x, self.0);
     [] OddF32: F64s<S> => F32s<S>, |self, simd, x| simd.f64_to_f32(fold_unit::<S, DROPPED>(x));
     [R: Round] OddForShort<R>: F64s<S> => F32s<S>, |self, simd, x| {
         let kept = match self.0.rounding() {

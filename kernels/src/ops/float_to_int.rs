@@ -276,7 +276,7 @@ const TWO_P64: f64 = 18_446_744_073_709_551_616.0;
 
 /// Where `x` is from `least` to below `beyond`.
 #[inline(always)]
-fn within<S, T>(x: Register<S, T>, least: T, beyond: T) -> Mask<S, T::Bits>
+fn in_range<S, T>(x: Register<S, T>, least: T, beyond: T) -> Mask<S, T::Bits>
 where
     S: FloatLanes<T>,
     T: FloatElement<Bits: IntElement>,
@@ -295,7 +295,7 @@ impl<S: Simd> Each<S, F32s<S>> for CheckedI32 {
 
     #[inline(always)]
     fn apply(self, simd: S, x: F32s<S>, fail: &Self::Fail) -> I32s<S> {
-        fail.keep(within(x, -TWO_P31, TWO_P31));
+        fail.keep(in_range(x, -TWO_P31, TWO_P31));
         x.to_i32(simd, NearestEven)
     }
     #[inline(always)]
@@ -412,7 +412,7 @@ impl<S: Simd, const SIGNED: bool> Each<S, F64s<S>> for Checked64<SIGNED> {
     #[inline(always)]
     fn apply(self, simd: S, x: F64s<S>, fail: &Self::Fail) -> I64s<S> {
         let (least, beyond) = range_64::<SIGNED>();
-        fail.keep(within(x.0, least, beyond) & within(x.1, least, beyond));
+        fail.keep(in_range(x.0, least, beyond) & in_range(x.1, least, beyond));
         InRange64::<SIGNED>.apply(simd, x, &())
     }
     #[inline(always)]
@@ -432,7 +432,7 @@ impl<S: Simd, const SIGNED: bool> Each<S, F32s<S>> for CheckedF32<SIGNED> {
     #[inline(always)]
     fn apply(self, _: S, x: F32s<S>, fail: &Self::Fail) -> F32s<S> {
         let (least, beyond) = range_64::<SIGNED>();
-        fail.keep(within(x, least as f32, beyond as f32));
+        fail.keep(in_range(x, least as f32, beyond as f32));
         x
     }
     #[inline(always)]

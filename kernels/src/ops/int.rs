@@ -37,13 +37,13 @@ pub(crate) struct Canonical {
 
 lanewise! {
     [U: IntUnit<S>] ClampedInt: U, |self, x| {
-        x.max::<true>(x.low(self.min)).min::<true>(x.low(self.max))
+        x.max::<true>(x.broadcast(self.min)).min::<true>(x.broadcast(self.max))
     };
-    [U: IntUnit<S>] AtMost: U, |self, x| x.min::<false>(x.low(self.max));
-    [U: IntUnit<S>] AtLeastZero: U, |self, x| x.max::<true>(x.low(0));
+    [U: IntUnit<S>] AtMost: U, |self, x| x.min::<false>(x.broadcast(self.max));
+    [U: IntUnit<S>] AtLeastZero: U, |self, x| x.max::<true>(x.broadcast(0));
     [] Canonical: I8s<S>, |self, x| {
-        let sign = x.low(self.sign);
-        ((x & x.low(self.mask)) ^ sign) - sign
+        let sign = x.broadcast(self.sign);
+        ((x & x.broadcast(self.mask)) ^ sign) - sign
     };
 }
 
@@ -62,14 +62,14 @@ impl<S: Simd, U: IntUnit<S>, const FROM_ZERO: bool> Each<S, U> for Within<FROM_Z
     fn apply(self, _: S, x: U, fail: &Self::Fail) -> U {
         fail.add(x.map(
             #[inline(always)]
-            |x| if FROM_ZERO { x } else { x - x.low(self.least) },
+            |x| if FROM_ZERO { x } else { x - x.broadcast(self.least) },
         ));
         x
     }
     #[inline(always)]
     fn failed(self, _: S, fail: &Self::Fail) -> bool {
         let bits = fail.get();
-        (bits & bits.low(self.outside)).is_nonzero()
+        (bits & bits.broadcast(self.outside)).is_nonzero()
     }
 }
 
@@ -139,7 +139,7 @@ unsafe impl<S: Simd, const SIGNED: bool> StoreShort<S> for SaturatedByte<SIGNED>
     unsafe fn store(self, simd: S, p: *mut u8, [low, high]: [I16s<S>; 2]) {
         let packed = simd.pack_i16_to_i8::<SIGNED>(low, high);
         // SAFETY: the caller vouches for a group, which is one register.
-        unsafe { simd.order_i8(packed).store(p) };
+        unsafe { simd.order_i8_packed_once(packed).store(p) };
     }
 }
 

@@ -139,7 +139,7 @@ fn rounded_away<S: Simd>(x: F64<S>, rounding: impl Round) -> F64<S> {
     let rounded = match rounding.rounding() {
         Rounding::NearestEven => return x,
         Rounding::TowardsZero => bits,
-        Rounding::TowardsPositive => bits + bits.low(mask).and_not(x.lt(0.0).to_int()),
+        Rounding::TowardsPositive => bits + bits.broadcast(mask).and_not(x.lt(0.0).to_int()),
         Rounding::TowardsNegative => bits + (x.lt(0.0).to_int() & mask),
         Rounding::NearestAway => bits + (1 << (DROPPED - 1)),
     };

@@ -277,8 +277,7 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for EncodeSmallFloat
         // So that the sum stays finite; it is far out of every format's range.
         let clamped = magnitude.min::<true>(INFINITY_F32 - (24 << MANTISSA_BITS));
         let clamped = if self.rounding.rounding() == Rounding::NearestAway {
-            // A tie has an even mantissa, so the next number is beyond the tie and nothing else.
-            clamped | 1
+            F32s::from_bits(clamped).beyond_tie().to_bits()
         } else {
             clamped
         };
@@ -414,7 +413,7 @@ unsafe impl<S: Simd, const FAILS: bool> Store<S, F32s<S>> for AsSmallFloat<FAILS
         let high = self.encode(simd, [group[2], group[3]], seen);
         let packed = simd.pack_i16_to_i8::<false>(low, high);
         // SAFETY: the caller vouches for a group at `p`, which is one register.
-        unsafe { simd.order_i8(packed).store(p) };
+        unsafe { simd.order_i8_packed_once(packed).store(p) };
     }
     #[inline(always)]
     fn failed(self, _: S, (numbers, (magnitudes, encoded)): &Seen<S>) -> bool {
@@ -463,10 +462,10 @@ impl<S: Simd, R: Round, const FAILS: bool> Each<S, F32s<S>> for EncodeE8m0<R, FA
         let exponent = magnitude.shr::<23>();
         // The greatest mantissa that rounds down; a tie, 1.5 · 2^k, goes to the even one of the two exponents.
         let down = match self.0.rounding() {
-            Rounding::NearestEven => bits.low(0x0040_0000) - (exponent & 1),
-            Rounding::NearestAway => bits.low(0x003f_ffff),
-            Rounding::TowardsPositive => bits.low(0),
-            Rounding::TowardsZero | Rounding::TowardsNegative => bits.low(i32::MAX.into()),
+            Rounding::NearestEven => bits.broadcast(0x0040_0000) - (exponent & 1),
+            Rounding::NearestAway => bits.broadcast(0x003f_ffff),
+            Rounding::TowardsPositive => bits.broadcast(0),
+            Rounding::TowardsZero | Rounding::TowardsNegative => bits.broadcast(i32::MAX.into()),
         };
         // Below the normal numbers of float32 lies only 2^−127, byte 0; each rounding reaches it from another point
         // on, and leaves it for 2^−126 beyond another.

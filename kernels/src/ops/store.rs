@@ -27,7 +27,7 @@ unsafe impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI8<SIGNED>
         fail.add(if SIGNED { (low + 128) | (high + 128) } else { low | high });
         let packed = simd.pack_i16_to_i8::<SIGNED>(low, high);
         // SAFETY: the caller vouches for a group at `p`, which is one register.
-        unsafe { simd.unscramble_two_packs(packed).store(p) };
+        unsafe { simd.order_i8_packed_twice(packed).store(p) };
     }
 
     #[inline(always)]
@@ -121,7 +121,7 @@ infallible_stores! {
         let high = simd.pack_i32_to_i16::<true>(c, d);
         let packed = simd.pack_i16_to_i8::<SIGNED>(low, high);
         // SAFETY: the caller vouches for a group at `p`, which is one register.
-        unsafe { simd.unscramble_two_packs(packed).store(p) };
+        unsafe { simd.order_i8_packed_twice(packed).store(p) };
     };
     [const SIGNED: bool] SaturatedI16<SIGNED>: I32s 2, |self, simd, p, [a, b, c, d]| {
         let low = simd.pack_i32_to_i16::<SIGNED>(a, b);

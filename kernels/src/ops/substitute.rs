@@ -38,7 +38,7 @@ impl<S: Simd, U: IntUnit<S>> OfInt<S, U> for U {
         x.zip(
             self,
             #[inline(always)]
-            |x, y| x.select_eq(x.low(key), x.low(value), y),
+            |x, y| x.select_eq(x.broadcast(key), x.broadcast(value), y),
         )
     }
 }
@@ -243,19 +243,19 @@ lanewise! {
         let mut y = x;
         for (key, value) in self.entries {
             y = if S::SELECTS_IN_ONE {
-                x.select_eq(x.low(key), x.low(value), y)
+                x.select_eq(x.broadcast(key), x.broadcast(value), y)
             } else {
-                y ^ x.select_eq(x.low(key), x.low(key ^ value), x.low(0))
+                y ^ x.select_eq(x.broadcast(key), x.broadcast(key ^ value), x.broadcast(0))
             };
         }
         y
     };
     [const N: usize] SubstituteShorts<N>: I16s<S>, |self, x| {
-        let (infinity, nan) = (x.low(self.nan.0.into()), x.low(self.nan.1.into()));
+        let (infinity, nan) = (x.broadcast(self.nan.0.into()), x.broadcast(self.nan.1.into()));
         let magnitude = x & 0x7fff;
         let mut y = magnitude.max::<true>(infinity).select_eq(infinity, x, nan);
         for (key, value) in self.entries {
-            y = x.select_eq(x.low(key.into()), x.low(value.into()), y);
+            y = x.select_eq(x.broadcast(key.into()), x.broadcast(value.into()), y);
         }
         y
     };

@@ -371,10 +371,7 @@ unsafe impl Simd for Avx2 {
             Rounding::TowardsPositive | Rounding::TowardsNegative => {
                 self.avx._mm256_cvtps_epi32(a.round(rounding).raw)
             }
-            // A tie has an even mantissa, so the next number is beyond the tie and nothing else.
-            Rounding::NearestAway => {
-                self.avx._mm256_cvtps_epi32(F32s::from_bits(a.to_bits() | 1).raw)
-            }
+            Rounding::NearestAway => self.avx._mm256_cvtps_epi32(a.beyond_tie().raw),
         };
         Register::new(self, converted)
     }
@@ -391,10 +388,7 @@ unsafe impl Simd for Avx2 {
                 #[inline(always)]
                 |a| a.round(rounding),
             )),
-            Rounding::NearestAway => self.to_nearest_i32(a.map(
-                #[inline(always)]
-                |a| F64::from_bits(a.to_bits() | 1), // as above
-            )),
+            Rounding::NearestAway => self.to_nearest_i32(a.map(Register::beyond_tie)),
         };
         Register::new(self, self.join(low, high))
     }
@@ -494,7 +488,7 @@ unsafe impl Simd for Avx2 {
     packing!(avx2 _mm256_packs_epi32 _mm256_packus_epi32 _mm256_packs_epi16 _mm256_packus_epi16);
 
     #[inline(always)]
-    fn unscramble_two_packs(self, a: I8s<Self>) -> I8s<Self> {
+    fn order_i8_packed_twice(self, a: I8s<Self>) -> I8s<Self> {
         let order = bytemuck::cast([0_u32, 4, 1, 5, 2, 6, 3, 7]);
         Register::new(self, self.avx2._mm256_permutevar8x32_epi32(a.raw, order))
     }

@@ -264,9 +264,7 @@ impl<const VBMI: bool> Avx512<VBMI> {
     fn half_to_i32(self, a: F64<Self>, rounding: impl Round) -> __m256i {
         let f = self.avx512f;
         rounded!(rounding, f, _mm512_cvt_roundpd_epi32, a.raw, {
-            // A tie has an even mantissa, so the next number is beyond the tie and nothing else.
-            let beyond = F64::from_bits(a.to_bits() | 1);
-            f._mm512_cvt_roundpd_epi32::<NEAREST_EVEN>(beyond.raw)
+            f._mm512_cvt_roundpd_epi32::<NEAREST_EVEN>(a.beyond_tie().raw)
         })
     }
 
@@ -367,9 +365,7 @@ unsafe impl<const VBMI: bool> Simd for Avx512<VBMI> {
     fn f32_to_i32(self, a: F32s<Self>, rounding: impl Round) -> I32s<Self> {
         let f = self.avx512f;
         let converted = rounded!(rounding, f, _mm512_cvt_roundps_epi32, a.raw, {
-            // As in `half_to_i32`.
-            let beyond = F32s::from_bits(a.to_bits() | 1);
-            f._mm512_cvt_roundps_epi32::<NEAREST_EVEN>(beyond.raw)
+            f._mm512_cvt_roundps_epi32::<NEAREST_EVEN>(a.beyond_tie().raw)
         });
         Register::new(self, converted)
     }
@@ -464,7 +460,7 @@ unsafe impl<const VBMI: bool> Simd for Avx512<VBMI> {
     packing!(avx512bw _mm512_packs_epi32 _mm512_packus_epi32 _mm512_packs_epi16 _mm512_packus_epi16);
 
     #[inline(always)]
-    fn unscramble_two_packs(self, a: I8s<Self>) -> I8s<Self> {
+    fn order_i8_packed_twice(self, a: I8s<Self>) -> I8s<Self> {
         let order: [u32; 16] = [0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15];
         Register::new(self, self.avx512f._mm512_permutexvar_epi32(bytemuck::cast(order), a.raw))
     }

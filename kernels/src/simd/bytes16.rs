@@ -59,12 +59,12 @@ macro_rules! widening_by_halves {
         }
 
         #[inline(always)]
-        fn order_i8(self, a: I8s<Self>) -> I8s<Self> {
+        fn order_i8_packed_once(self, a: I8s<Self>) -> I8s<Self> {
             a
         }
 
         #[inline(always)]
-        fn unscramble_two_packs(self, a: I8s<Self>) -> I8s<Self> {
+        fn order_i8_packed_twice(self, a: I8s<Self>) -> I8s<Self> {
             a
         }
     };

@@ -143,9 +143,9 @@ pub(crate) unsafe trait Simd:
     /// Behind one packing to 16 bits.
     fn order_i16(self, a: I16s<Self>) -> I16s<Self>;
     /// Behind one packing, from 16 to 8 bits.
-    fn order_i8(self, a: I8s<Self>) -> I8s<Self>;
+    fn order_i8_packed_once(self, a: I8s<Self>) -> I8s<Self>;
     /// Behind two packings, from 32 by 16 to 8 bits.
-    fn unscramble_two_packs(self, a: I8s<Self>) -> I8s<Self>;
+    fn order_i8_packed_twice(self, a: I8s<Self>) -> I8s<Self>;
 }
 
 /// Registers that look bytes up in a table of all of them.

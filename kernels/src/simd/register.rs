@@ -106,8 +106,8 @@ pub(crate) trait Int<S>:
     + BitXor<Output = Self>
 {
     fn zero(simd: S) -> Self;
-    /// The low bits of `x` in every lane of another.
-    fn low(self, x: i64) -> Self;
+    /// A register with `x`, truncated to the lane, in every lane.
+    fn broadcast(self, x: i64) -> Self;
     /// This `& !b`.
     fn and_not(self, b: impl Operand<Self>) -> Self;
     /// The lesser, as signed or unsigned integers.
@@ -130,7 +130,7 @@ impl<S: IntLanes<T> + CompareLanes<T>, T: IntElement> Int<S> for Register<S, T> 
         Self::splat(simd, T::truncated(0))
     }
     #[inline(always)]
-    fn low(self, x: i64) -> Self {
+    fn broadcast(self, x: i64) -> Self {
         Self::splat(self.simd, T::truncated(x))
     }
     #[inline(always)]
@@ -374,6 +374,16 @@ impl<S: FloatLanes<T>, T: FloatElement> Register<S, T> {
     #[inline(always)]
     pub(crate) fn from_bits(bits: Register<S, T::Bits>) -> Self {
         Self::new(bits.simd, FloatLanes::<T>::with_bits(bits.simd, bits.raw))
+    }
+
+    /// A number that rounds to nearest-even, to a shorter format, as this rounds to nearest-away: a tie has an even mantissa, so
+    /// the next number is beyond the tie and nothing else.
+    #[inline(always)]
+    pub(crate) fn beyond_tie(self) -> Self
+    where
+        T: FloatElement<Bits: IntElement>,
+    {
+        Self::from_bits(self.to_bits() | T::Bits::truncated(1))
     }
 }
 

@@ -117,7 +117,7 @@ pub(super) fn integral_f64_to_i64<S: Simd>(
 pub(super) fn low_i32_to_i8<S: Simd>(simd: S, [a, b, c, d]: [I32s<S>; 4]) -> I8s<S> {
     let low = simd.pack_i32_to_i16::<false>(a & 0xff, b & 0xff);
     let high = simd.pack_i32_to_i16::<false>(c & 0xff, d & 0xff);
-    simd.unscramble_two_packs(simd.pack_i16_to_i8::<false>(low, high))
+    simd.order_i8_packed_twice(simd.pack_i16_to_i8::<false>(low, high))
 }
 
 /// [`Simd::low_i32_to_i16`].
@@ -135,7 +135,7 @@ pub(super) fn high_i32_to_i16<S: Simd>(simd: S, a: I32s<S>, b: I32s<S>) -> I16s<
 /// [`Simd::low_i16_to_i8`].
 #[inline(always)]
 pub(super) fn low_i16_to_i8<S: Simd>(simd: S, a: I16s<S>, b: I16s<S>) -> I8s<S> {
-    simd.order_i8(simd.pack_i16_to_i8::<false>(a & 0xff, b & 0xff))
+    simd.order_i8_packed_once(simd.pack_i16_to_i8::<false>(a & 0xff, b & 0xff))
 }
 
 /// A table of all bytes in rows of 16 for [`look_up_i8`]: each row of a half but the first as its difference from the

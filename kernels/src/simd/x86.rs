@@ -186,7 +186,7 @@ macro_rules! packing {
         }
 
         #[inline(always)]
-        fn order_i8(self, a: I8s<Self>) -> I8s<Self> {
+        fn order_i8_packed_once(self, a: I8s<Self>) -> I8s<Self> {
             Register::new(self, self.order(a.raw))
         }
     };

@@ -3,7 +3,7 @@
 //! If some value casts to each mapped output, the map becomes a substitution before the cast: NaN → 0 to
 //! `uint8` is NaN → 0.0. If the cast is exact, the substitution can follow it: 0 → NaN from `uint8` to
 //! `float32` is 0.0 → NaN. One entry joins the loop of most casts; other maps are a pass of their own
-//! (`ops/substitute.rs`). `bind` picks the place; if there is none, or for many entries, [`Lookup`] wraps the cast.
+//! (`ops/substitute.rs`). `bind` picks the place; if there is none, or for many entries, [`MappedCast`] wraps the cast.
 
 use alloc::vec::Vec;
 use core::mem::MaybeUninit;
@@ -58,7 +58,7 @@ comparable_floats! { f32: u32 f64: u64 }
 
 /// Which of `N` keys an element equals: 0 for none, or one more than the index of the key.
 #[derive(Clone, Copy)]
-pub(crate) struct Find<T, const N: usize> {
+pub(crate) struct CompareKeys<T, const N: usize> {
     /// Keys, none of them NaN, and their results; unused places repeat another entry.
     pub(crate) keys: [(T, u32); N],
     /// The result for NaN.
@@ -66,7 +66,7 @@ pub(crate) struct Find<T, const N: usize> {
 }
 
 // SAFETY: `for_each` initialises the output.
-unsafe impl<T: Comparable, const N: usize> Kernel for Find<T, N> {
+unsafe impl<T: Comparable, const N: usize> Kernel for CompareKeys<T, N> {
     const SIZES: (usize, usize) = (size_of::<T>(), 4);
 
     #[inline(always)]
@@ -86,8 +86,8 @@ unsafe impl<T: Comparable, const N: usize> Kernel for Find<T, N> {
 
 /// A cast with a map of any length: finds the elements that are keys, replaces them by a placeholder element for
 /// the cast, and overwrites their outputs.
-pub(crate) struct Lookup {
-    pub(crate) finder: Finder,
+pub(crate) struct MappedCast {
+    pub(crate) search: KeySearch,
     /// Outputs in native byte order, one after another.
     pub(crate) outputs: Vec<u8>,
     /// The bits of an element that the cast accepts.
@@ -99,8 +99,8 @@ pub(crate) struct Lookup {
 }
 
 /// How the numbers of elements' entries are found.
-pub(crate) enum Finder {
-    /// By a [`Find`].
+pub(crate) enum KeySearch {
+    /// By a [`CompareKeys`].
     Compare(Stage),
     /// In a table, by [`read_keys`] of their type.
     Hashed(KeyTable, fn(&[u8], &mut [u64])),
@@ -108,7 +108,7 @@ pub(crate) enum Finder {
     Dense(DenseTable, fn(&DenseTable, &[u8], &mut [u32])),
 }
 
-/// Elements that [`Lookup`] processes at a time.
+/// Elements that [`MappedCast`] processes at a time.
 const BLOCK: usize = 512;
 
 /// The keys of elements, as many as there are places.
@@ -125,7 +125,7 @@ pub(crate) fn find_dense<T: Comparable>(table: &DenseTable, input: &[u8], found:
     }
 }
 
-impl Finder {
+impl KeySearch {
     /// Elements' keys are written to `keys` on the way.
     fn find(&self, input: &[u8], keys: &mut [u64], found: &mut [u32]) {
         match self {
@@ -148,7 +148,7 @@ impl Finder {
 }
 
 // SAFETY: the cast's stages initialise the output, block by block.
-unsafe impl Run for Lookup {
+unsafe impl Run for MappedCast {
     fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
         let (from_size, to_size) = self.sizes;
         let mut fail = false;
@@ -157,7 +157,7 @@ unsafe impl Run for Lookup {
         let blocks = input.chunks(BLOCK * from_size);
         for (input, output) in blocks.zip(output.chunks_mut(BLOCK * to_size)) {
             let found = &mut found[..input.len() / from_size];
-            self.finder.find(input, &mut keys, found);
+            self.search.find(input, &mut keys, found);
             let mut places = [0; FEW + 8];
             let few = few_places(found, &mut places);
             if few == Some(&[]) {
@@ -208,7 +208,7 @@ fn few_places<'a>(found: &[u32], places: &'a mut [usize; FEW + 8]) -> Option<&'a
     places.get(..len).filter(|_| len <= FEW)
 }
 
-impl Lookup {
+impl MappedCast {
     /// The stage of this lookup.
     pub(crate) fn stage(self) -> Stage {
         let sizes = self.sizes;

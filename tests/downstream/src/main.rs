@@ -17,7 +17,7 @@ use zarrs_recast::{
 
 fn codecs() -> [Codec; 2] {
     let cast = CastValue::new(ElementType::UInt8).rounding(Rounding::NearestAway);
-    [ScaleOffset::default().offset(5).scale(2).into(), cast.map(f32::NAN, 255_u8).into()]
+    [ScaleOffset::default().offset(5).scale(2).into(), cast.map_both(f32::NAN, 255_u8).into()]
 }
 
 /// What a program does that knows nothing of arrays.

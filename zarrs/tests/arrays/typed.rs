@@ -43,7 +43,7 @@ fn typed_codecs_write_the_metadata_that_json_has() {
     let cast = CastValue::new(ElementType::Int16)
         .rounding(Rounding::TowardsZero)
         .out_of_range(OutOfRange::Clamp)
-        .map(f32::NAN, -1_i16);
+        .map_both(f32::NAN, -1_i16);
     let fixed = FixedScaleOffset::new(0, 10, "<f4", Some("<i2")).expect("types");
     let as_type = AsType::new("<f8", "<f4").expect("types");
     let cases: [(RecastCodec, Value); 4] = [
