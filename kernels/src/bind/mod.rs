@@ -72,7 +72,7 @@ fn bind_span(source: ElementType, steps: &[Step], level: Level) -> Option<(Vec<S
         let stage = if is_scalar(level) {
             portable::fused(source, steps)?
         } else {
-            with_level!(level, simd => vector::fused(simd, source, steps))??
+            vector::fused(source, steps, level)?
         };
         Some((vec![stage], count))
     });

@@ -140,7 +140,7 @@ pub(super) const MOST_FUSED: usize = 3;
 /// | float32 | cast to float64, scale, cast to an integer |
 /// | integers of at most 32 bits | cast to a float, scale back |
 /// | integers of at most 32 bits | cast to float64, scale back, cast to float32 |
-pub(super) fn fused<S: Simd>(simd: S, source: ElementType, steps: &[Step]) -> Option<Stage> {
+fn bind_fused<S: Simd>(simd: S, source: ElementType, steps: &[Step]) -> Option<Stage> {
     let plain = |cast: &Cast, target| cast.target == target && cast.map.is_empty();
     match (Class::of(source), steps) {
         (Class::Float(from), [Step::Scale(scale), Step::Cast(cast)]) => {
@@ -197,6 +197,11 @@ pub(super) fn cast(
     level: Level,
 ) -> Option<Vec<Stage>> {
     with_level!(level, simd => bind_cast(simd, source, cast, map))?
+}
+
+/// The stage of several steps, as [`bind_fused`]; none if the level has no vectors.
+pub(super) fn fused(source: ElementType, steps: &[Step], level: Level) -> Option<Stage> {
+    with_level!(level, simd => bind_fused(simd, source, steps))?
 }
 
 /// The stage of scale and offset of float32 or float64, if the level has vectors; `encodes` says in which direction.
