@@ -11,7 +11,7 @@ lint() {
     cargo clippy --quiet --no-default-features "$@"
 }
 
-for features in "" std avx512 small-types avx512,small-types std,avx512 std,small-types rayon rayon,avx512; do
+for features in "" std avx512 small-types avx512,small-types std,avx512 std,small-types rayon rayon,avx512 serde; do
     lint -p recast-kernels --features "$features" -- -D warnings
 done
 for features in "" avx512 small-types; do
@@ -39,4 +39,5 @@ node kernels/tests/no_std/run.js "$CARGO_TARGET_DIR/wasm32-unknown-unknown/relea
 # Every pair of types, on the levels that are left. Not optimised, which takes a fifth of the time to compile: other tests run
 # these loops as they are shipped.
 RECAST_TEST_STRIDE="${RECAST_TEST_STRIDE:-15}" cargo test --quiet -p recast-kernels --no-default-features \
-    --features std,small-types --config profile.test.package.recast-kernels.opt-level=0 --test types --test plan_vs_reference
+    --features std,small-types,serde --config profile.test.package.recast-kernels.opt-level=0 --test types --test serde \
+    --test plan_vs_reference

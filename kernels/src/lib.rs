@@ -72,6 +72,8 @@ mod scalar;
 mod simd;
 mod stages;
 mod step;
+#[cfg(feature = "serde")]
+mod with_serde;
 
 pub use element::{ElementType, FloatFormat, Format, Specials};
 pub use error::{BuildError, CastError, ParseError, Reason, RunError};

@@ -116,10 +116,20 @@ impl FloatOverflow {
             Self::Infinity => "infinity",
         }
     }
+
+    /// The treatment of overflow with this name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|overflow| overflow.name() == name)
+    }
 }
+
+named!(FloatOverflow);
 
 /// A cast to another element type.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 #[non_exhaustive]
 pub struct Cast {
     /// The type to cast to.
@@ -231,6 +241,8 @@ impl Cast {
 /// Both are of the type of the elements.
 /// A missing parameter is a step that is skipped; a given one is computed, even if it is 0 or 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 #[non_exhaustive]
 pub struct Affine {
     /// Subtracted by [`Step::Scale`], added by [`Step::InverseScale`]. Must be finite.
@@ -266,6 +278,8 @@ impl Affine {
 
 /// One step of a plan.
 #[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 #[non_exhaustive]
 pub enum Step {
     /// Cast to another type.
