@@ -230,30 +230,24 @@ pub(crate) fn run_all(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<
     refused
 }
 
-/// Bytes that padding copies at once.
-const COPIED: usize = 16;
-
 /// As [`run_all`], of one to [`GRANULE`] elements. Not inlined: to align the stack takes time, and longer runs need no
 /// buffers.
 #[inline(never)]
 fn run_padded(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
     let (Some(first), Some(last)) = (stages.first(), stages.last()) else { return true };
-    // The padding repeats real elements, so it fails only if they do. It doubles what is there, in copies of a size that the
-    // compiler knows; a copy may go on behind the doubled part, which the next one overwrites.
-    let mut filled = Aligned([unwritten(); GRANULE * WIDEST + COPIED]);
-    let len = GRANULE * first.sizes.0;
+    // The padding repeats real elements, so it fails only if they do.
+    let mut filled = Aligned([unwritten(); GRANULE * WIDEST]);
+    let filled = &mut filled.0[..GRANULE * first.sizes.0];
     let mut ready = input.len();
-    filled.0[..ready].write_copy_of_slice(input);
-    while ready < len {
-        for start in (0..ready.min(len - ready)).step_by(COPIED) {
-            filled.0.copy_within(start..start + COPIED, ready + start);
-        }
-        ready *= 2;
+    filled[..ready].write_copy_of_slice(input);
+    while ready < filled.len() {
+        let copied = ready.min(filled.len() - ready);
+        filled.copy_within(..copied, ready);
+        ready += copied;
     }
-    let filled = &filled.0[..len];
     let mut converted = Aligned([unwritten(); GRANULE * WIDEST]);
     let converted = &mut converted.0[..GRANULE * last.sizes.1];
-    // SAFETY: all of `filled` was written above.
+    // SAFETY: all of `filled` was written above, `ready` bytes of it.
     let refused = run_whole(stages, unsafe { assume_init(filled) }, converted);
     output.copy_from_slice(&converted[..output.len()]);
     refused
