@@ -9,8 +9,8 @@ use anyhow::Result;
 use clap::{ArgMatches, Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use recast_kernels::ElementType;
 use recast_pack::{
-    AllClose, ArrayRule, Compressor, GroupJob, MigrateJob, PackJob, PackOptions, Reader, Runtime,
-    data_types, scalar,
+    AllClose, ArrayRule, Compressor, GroupJob, MigrateJob, PackJob, PackOptions, Reader,
+    Recommendations, Required, Runtime, data_types, scalar,
 };
 use zarr_recast::JsonScalar;
 
@@ -83,12 +83,12 @@ pub(crate) struct Man {
 /// Reads INPUT once for its range, chooses offset, scale and the smallest integer type, and writes OUTPUT
 /// with the codecs scale_offset and cast_value. Every element is decoded and checked before OUTPUT appears.
 ///
-/// Say how exact the result must be with one of --max-abs-error, --error-over-range, --max-rel-error, --precision and --auto,
-/// or give --scale and --offset; --scale 1 with --data-type casts the values as they are. Integers need
+/// Say how exact the result must be with --max-abs-error, --error-over-range, --max-rel-error, --max-mean-error,
+/// --mean-error-over-range and --max-mean-rel-error, of which all that are given hold, or with --lossless, --precision or --auto; or give --scale and --offset; --scale 1 with --data-type casts the values as they are. Integers need
 /// none of these: they are kept exactly, in the narrowest type. In a group, integer arrays are copied
 /// unless --include or a table of --config names them.
 ///
-/// In a group, the first four of these may be given several times, also for single arrays: -e t2m=0.01 -e 'precip*=1e-5'. Names
+/// In a group, bounds may be given several times, also for single arrays: -e t2m=0.01 -e 'precip*=1e-5'. Names
 /// are those of --include, and the first that matches counts, in place of the bound for all and of a table's. A path is
 /// packed in any case; a pattern is for arrays that are packed without it.
 #[derive(Args, Clone, Debug)]
@@ -107,6 +107,11 @@ pub(crate) struct Pack {
     /// same codecs. In a group: the arrays that match (as with --include).
     #[arg(long, value_name = "ARRAY", num_args = 1.., conflicts_with_all = ["scale", "offset", "from_cf"])]
     pub(crate) scale_from: Vec<PathBuf>,
+    /// Keeps what a file recommends for each array by its names and levels, such as recommendations.yaml of the Python package
+    /// compression-recommendations. Arrays for which nothing is recommended are copied, unless a bound is given, and the report
+    /// names them. Tables of --config and bounds with names hold in place of it.
+    #[arg(long, value_name = "FILE.yaml", conflicts_with = "from_cf")]
+    pub(crate) recommendations: Option<PathBuf>,
     /// Writes nothing. Prints the codecs as JSON, and size and error estimated from a sample of the chunks;
     /// with --from-cf, how all elements would decode.
     #[arg(long, conflicts_with_all = ["verify", "report"])]
@@ -135,7 +140,11 @@ impl Pack {
     }
 
     /// The job that packs the array or group, with the rules of `--config`.
-    pub(crate) fn job(&self, rules: Vec<ArrayRule>) -> GroupJob {
+    pub(crate) fn job(
+        &self,
+        rules: Vec<ArrayRule>,
+        recommendations: Option<Recommendations>,
+    ) -> GroupJob {
         let pack = PackJob {
             scale_from: self.scale_from.clone(),
             overwrite: self.common.overwrite,
@@ -144,6 +153,7 @@ impl Pack {
             ..PackJob::new(&self.input, &self.output, self.options.clone())
         };
         GroupJob {
+            recommendations,
             include: self.group.include.clone(),
             exclude: self.group.exclude.clone(),
             all: self.group.all,
@@ -220,6 +230,9 @@ pub(crate) struct Suggest {
     /// Writes a recast.toml for the arrays of a group, which recast pack --config takes.
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) write: Option<PathBuf>,
+    /// Marks what a file recommends for each array by its names and levels, and writes that with --write; see recast pack.
+    #[arg(long, value_name = "FILE.yaml")]
+    pub(crate) recommendations: Option<PathBuf>,
     /// Writes an HTML page with the ladder, and the size over the bound as a curve.
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
@@ -280,7 +293,8 @@ pub(crate) struct Unpack {
 
 /// Checks that every element of B is within a tolerance of the same element of A.
 ///
-/// |B − A| must not exceed --atol + --rtol · |A|. Without either, it must not exceed the bound that the attribute `recast` of B
+/// |B − A| must not exceed --atol + --rtol · |A|, or B must keep the bounds, limits and signs that are given as for recast pack, all of
+/// them. Without any, it must not exceed the bound that the attribute `recast` of B
 /// records, and if there is none, B must equal A. NaN must be NaN, and infinities the same; missing values of A must be the
 /// same, and no other value of B may equal one of them.
 /// Exit status 1 if an element is over; the error names the first and the worst. If A and B are groups,
@@ -290,6 +304,12 @@ pub(crate) struct Unpack {
 pub(crate) struct Verify {
     #[command(flatten)]
     pub(crate) tolerance: Option<AllClose>,
+    #[command(flatten)]
+    pub(crate) required: Required,
+    /// Checks what a file recommends for each array of A, as recast pack does; arrays for which nothing is recommended as
+    /// without it.
+    #[arg(long, value_name = "FILE.yaml")]
+    pub(crate) recommendations: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) arrays: Compare,
 }

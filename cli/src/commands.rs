@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Error, Result, bail};
 use recast_pack::text::as_shown;
 use recast_pack::{
-    ArrayRule, CatFormat, CompareJob, DryRun, Job, Outcome, PathReport, StagedFile, SuggestJob,
-    UnpackJob, array_in,
+    ArrayRule, CatFormat, CompareJob, DryRun, Job, Outcome, PathReport, Recommendations,
+    StagedFile, SuggestJob, UnpackJob, array_in,
 };
 
 use crate::args::{Cat, Compare, Info, Migrate, Pack, Suggest, Unpack, Verify};
@@ -19,7 +19,8 @@ use crate::standard_output::standard_output;
 
 /// Packs an array or a group. The page of `--report` appears together with the output.
 pub(crate) fn pack(arguments: &Pack) -> Result<()> {
-    let job = arguments.job(rules(arguments)?);
+    let recommendations = recommendations(arguments.recommendations.as_deref())?;
+    let job = arguments.job(rules(arguments)?, recommendations);
     let runtime = arguments.common.runtime(arguments.show)?;
     let places = [("INPUT", &arguments.input), ("OUTPUT", &arguments.output)];
     refuse_inside("--report", arguments.report.as_deref(), &places)?;
@@ -51,6 +52,12 @@ fn refuse_inside(flag: &str, file: Option<&Path>, places: &[(&str, &PathBuf)]) -
     Ok(())
 }
 
+/// The file of `--recommendations`.
+fn recommendations(path: Option<&Path>) -> Result<Option<Recommendations>> {
+    let read = path.map(|path| Recommendations::read(path).context("--recommendations"));
+    read.transpose()
+}
+
 /// The rules of `--config`.
 fn rules(arguments: &Pack) -> Result<Vec<ArrayRule>> {
     let Some(path) = &arguments.group.config else { return Ok(Vec::new()) };
@@ -66,7 +73,9 @@ pub(crate) fn suggest(arguments: &Suggest) -> Result<()> {
     refuse_inside("--write", write.as_deref(), &[("INPUT", input)])?;
     let place = PagePlace::of(page.as_deref(), *overwrite)?;
     let title = format!("Bounds for {}", as_shown(input));
-    let job = SuggestJob { options, config: write.clone(), ..SuggestJob::new(input) };
+    let recommendations = recommendations(arguments.recommendations.as_deref())?;
+    let job = SuggestJob { recommendations, config: write.clone(), ..SuggestJob::new(input) };
+    let job = SuggestJob { options, ..job };
     if write.as_deref().zip(page.as_deref()).is_some_and(|(write, page)| is_same(write, page)) {
         let text = "--write and --report name one file; name two";
         return Err(UsageError(text.to_owned()).into());
@@ -113,7 +122,20 @@ pub(crate) fn migrate(arguments: &Migrate) -> Result<()> {
 
 pub(crate) fn verify(arguments: &Verify) -> Result<()> {
     let tolerance = arguments.tolerance;
-    compare_as(&arguments.arrays, |job| CompareJob { tolerance, recorded: true, ..job })
+    let requirements = arguments.required.all();
+    let recommendations = recommendations(arguments.recommendations.as_deref())?;
+    if tolerance.is_some() && !(requirements.is_empty() && recommendations.is_none()) {
+        let text =
+            "--atol and --rtol are one bound, and cannot be used with others; use --max-abs-error";
+        return Err(UsageError(text.to_owned()).into());
+    }
+    compare_as(&arguments.arrays, |job| CompareJob {
+        tolerance,
+        requirements: requirements.clone(),
+        recommendations: recommendations.clone(),
+        recorded: true,
+        ..job
+    })
 }
 
 pub(crate) fn compare(arguments: &Compare) -> Result<()> {

@@ -33,7 +33,7 @@
 //! # Where things are
 //! Jobs and their reports are at the root of the crate, the parts of reports in [`report`]. Inside, each folder uses only those before it:
 //! `options` (how to pack), `store` (places: keys, bytes, staged output), `metadata` (codecs, types, groups),
-//! `array` (chunks of elements), `scan` (range and statistics of an array), `round` (rounds elements that stay of their
+//! `recommend` (recommendations of others), `array` (chunks of elements), `scan` (range and statistics of an array), `round` (rounds elements that stay of their
 //! type), `check` (checks decoded elements), `choose` (candidates for codecs), `suggest` (what values say about bounds),
 //! `jobs`.
 
@@ -47,6 +47,7 @@ mod jobs;
 mod json;
 mod metadata;
 mod options;
+mod recommend;
 mod round;
 mod runtime;
 mod scan;
@@ -70,10 +71,14 @@ pub use jobs::tree::{ArrayOutcome, GroupReport, Outcome, PathReport};
 pub use jobs::unpack::{UnpackJob, UnpackReport, UnpackedArray};
 pub use metadata::coordinates::{Described, coordinates};
 #[cfg(feature = "clap")]
+pub use options::Required;
+#[cfg(feature = "clap")]
 pub use options::arguments::data_types;
 pub use options::{
-    AllClose, Compressor, NanTo, OwnOptions, PackOptions, Reader, ShardCodecs, ValueRange, scalar,
+    AllClose, Compressor, Limits, NanTo, OwnOptions, PackOptions, Reader, Requirement, ShardCodecs,
+    ValueRange, scalar,
 };
+pub use recommend::Recommendations;
 pub use round::rounder::Rounder;
 pub use runtime::{Pass, Progress, Runtime};
 pub use scan::survey::Survey;
@@ -99,8 +104,9 @@ pub mod report {
     pub use crate::jobs::pack::{
         Bytes, ChunkAdvice, MergedNans, Missing, PackCounts, PackErrors, ScaleFrom, Suspect,
     };
-    pub use crate::jobs::suggest::{Mark, Rung, Suggestion};
+    pub use crate::jobs::suggest::{Advised, Mark, Rung, Suggestion};
     pub use crate::metadata::shard_codecs::{Readers, Reading};
+    pub use crate::options::Reached;
     pub use crate::round::rounder::Rounded;
     pub use crate::round::seen::SeenRounding;
     pub use crate::scan::charts::{CellMap, Charts, Grid, Histogram, Labels};

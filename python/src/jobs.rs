@@ -11,7 +11,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use recast_pack::text::shown;
 use recast_pack::{
-    AllClose, ArrayRule, CompareJob, DryRun, Error, GroupJob, Job, PackJob, PathReport, Runtime,
+    AllClose, ArrayRule, CompareJob, DryRun, Error, GroupJob, Job, PackJob, PathReport,
+    Recommendations, Runtime,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -48,6 +49,8 @@ struct Pack {
     /// For all arrays, and those of single ones of a group.
     options: Options,
     rules: BTreeMap<String, Options>,
+    /// Recommendations in YAML, and where they come from.
+    recommendations: Option<(String, Option<String>)>,
     repack: bool,
     overwrite: bool,
     dry_run: bool,
@@ -149,7 +152,16 @@ impl Pack {
             options: Some(options.clone().into()),
         };
         let rules = rules.iter().map(rule).collect();
-        let job = GroupJob { rules, repack: self.repack, ..GroupJob::from(job) };
+        let recommendations = self.recommendations.as_ref().map(|(text, source)| {
+            let mut read = Recommendations::from_yaml(text)?;
+            if let Some(source) = source {
+                read.source.clone_from(source);
+            }
+            Ok::<_, Error>(read)
+        });
+        let recommendations = recommendations.transpose()?;
+        let repack = self.repack;
+        let job = GroupJob { rules, repack, recommendations, ..GroupJob::from(job) };
         let report = if self.dry_run { job.preview(runtime)? } else { job.run(runtime)? };
         Ok(answer(&report, None))
     }

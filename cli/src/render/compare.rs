@@ -48,6 +48,9 @@ impl Report for CompareReport {
                 format!("the one that the attribute recast of B records: {recorded}"),
             );
         }
+        if !self.requirements.is_empty() {
+            table.lines("required", self.requirements.iter().map(ToString::to_string));
+        }
         if let Some(over) = counts.over {
             table.row("over", count(over));
         }

@@ -246,4 +246,12 @@ fn rows_of_errors(report: &PackReport, table: &mut Table) {
     };
     let kept = if report.is_clamped_to_range() { " of the values kept" } else { "" };
     errors::rows(&report.error.errors, table, &format!("{kept}{bound}"), false);
+    if report.recommended_by.is_some()
+        || report.requirements.iter().any(|one| one.requirement.is_more())
+    {
+        table.lines("keeps", report.requirements.iter().map(ToString::to_string));
+    }
+    if let Some(by) = &report.recommended_by {
+        table.row("recommended", format!("by {by}"));
+    }
 }

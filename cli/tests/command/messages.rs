@@ -25,7 +25,8 @@ fn a_goal_is_needed_and_the_error_says_which_there_are() {
     assert!(error.lines().count() > 3, "{error}");
     for part in [
         "nothing says what to keep",
-        "--max-abs-error, --error-over-range, --max-rel-error, --precision or --auto, or --scale and",
+        "--max-abs-error, --error-over-range, --max-rel-error, --max-mean-error",
+        "--lossless, --precision or --auto, or --scale and",
         "\nUsage: recast pack ",
     ] {
         assert!(error.contains(part), "{part}: {error}");
@@ -33,16 +34,21 @@ fn a_goal_is_needed_and_the_error_says_which_there_are() {
 }
 
 #[test]
-fn two_goals_are_one_too_many() {
+fn bounds_hold_together_and_other_goals_are_one_too_many() {
     let trial = kelvin();
-    let goals = [
+    let bounds = [
         &["--max-abs-error", "0.1"][..],
         &["--max-rel-error", "0.1"],
-        &["--precision", "0.1"],
-        &["--auto"],
+        &["--error-over-range", "0.1"],
+        &["--max-mean-error", "0.1"],
+        &["--mean-error-over-range", "0.1"],
+        &["--max-mean-rel-error", "0.1"],
     ];
-    for (index, one) in goals.iter().enumerate() {
-        for other in goals.iter().skip(index + 1) {
+    let [input, output] = trial.places();
+    recast(&[&["pack", &input, &output], &*bounds.concat()].concat()).succeeds();
+    let others = [&["--precision", "0.1"][..], &["--auto"]];
+    for (index, one) in bounds.iter().chain(&others).enumerate() {
+        for other in others.iter().skip((index + 1).saturating_sub(bounds.len())) {
             let error = trial.usage(&[*one, *other, &["-t", "int16"]].concat());
             assert!(error.contains("cannot be used with"), "{error}");
             assert!(error.contains(one[0]) && error.contains(other[0]), "{error}");
@@ -198,6 +204,11 @@ const IGNORED: &[Ignored] = &[
             "-e 1",
             "--error-over-range 0.1",
             "--max-rel-error 0.1",
+            "--max-mean-error 1",
+            "--limits 0 none",
+            "--keep-sign",
+            "--lossless",
+            "--recommendations x.yaml",
             "--precision 1",
             "--auto -t int8",
             "--pow2",
@@ -222,7 +233,9 @@ const IGNORED: &[Ignored] = &[
     ),
     ("pack -e 1", &["--decoded-type float32", "--include x", "--exclude x", "--all"]),
     ("pack --auto", &["-e 1 -t int8"]),
-    ("pack --error-over-range 0.1", &["-e 1", "--precision 1", "--scale 2", "--offset 2"]),
+    ("pack --error-over-range 0.1", &["--precision 1", "--scale 2", "--offset 2"]),
+    ("pack --lossless", &["--precision 1", "--scale 2", "--src-min 2", "--readers any"]),
+    ("verify --max-mean-error 1", &["--atol 1"]),
     ("pack --scale 2", &["--precision 1", "--auto -t int8", "--pow2", "--scale-from x"]),
     ("pack --offset 2", &["--precision 1", "--auto -t int8", "--pow2", "--scale-from x"]),
     ("pack -e 1 --no-nan", &["--nan-to 3"]),

@@ -7,6 +7,7 @@
 use pulp::{Arch, Simd, WithSimd};
 
 use super::comparison::Tolerance;
+use super::exact_sum::{ExactSum, two_sum};
 use super::sums::{Sums, relative_error};
 use crate::scan::counts::Counts;
 use crate::scan::lanes::{FewValues, LANES, padded, with_values};
@@ -91,6 +92,62 @@ fn sums_of<N: Number>(
     }
 }
 
+/// Σ|after − before| and Σ|before| of two blocks that have sums, exact but for the last of 106 bits.
+pub(crate) fn exact_sums<N: Number>(
+    before: &[N],
+    after: &[N],
+    special: &SpecialNumbers<N>,
+) -> [ExactSum; 2] {
+    let arch = Arch::new();
+    let all = special.all.as_slice();
+    with_values!(all, |special| arch.dispatch(ExactPairs { before, after, special }))
+}
+
+struct ExactPairs<'a, N, V> {
+    before: &'a [N],
+    after: &'a [N],
+    special: V,
+}
+
+impl<N: Number, V: FewValues<N>> WithSimd for ExactPairs<'_, N, V> {
+    type Output = [ExactSum; 2];
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) -> Self::Output {
+        let Self { before, after, special } = self;
+        let terms = |x: N, y: N| {
+            let counts = x.is_finite() & !special.has(x);
+            let (distance, magnitude) = (y.distance(x), x.magnitude());
+            if counts { [distance, magnitude] } else { [0.0; 2] }
+        };
+        let mut highs = [[0.0; LANES]; 2];
+        let mut lows = [[0.0; LANES]; 2];
+        let (before_rows, before_rest) = before.as_chunks::<LANES>();
+        let (after_rows, after_rest) = after.as_chunks::<LANES>();
+        for (xs, ys) in before_rows.iter().zip(after_rows) {
+            for lane in 0..LANES {
+                let terms = terms(xs[lane], ys[lane]);
+                for which in 0..2 {
+                    let (sum, rest) = two_sum(highs[which][lane], terms[which]);
+                    highs[which][lane] = sum;
+                    lows[which][lane] += rest;
+                }
+            }
+        }
+        let mut sums = [ExactSum::default(); 2];
+        for which in 0..2 {
+            sums[which].extend(highs[which]);
+            sums[which].extend(lows[which]);
+        }
+        for (&x, &y) in before_rest.iter().zip(after_rest) {
+            let [distance, magnitude] = terms(x, y);
+            sums[0].add(distance);
+            sums[1].add(magnitude);
+        }
+        sums
+    }
+}
+
 /// Which elements are special.
 trait Specials<N> {
     /// Whether an element is special before and after, and comes back.
@@ -169,7 +226,7 @@ impl<N: Number, P: Specials<N>, const RELATIVE: bool> WithSimd
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) -> Self::Output {
         let Self { before, after, special, tolerance } = self;
-        let Tolerance { absolute, relative, .. } = tolerance;
+        let Tolerance { absolute, .. } = tolerance;
         let mut max = [0.0; LANES];
         let mut max_relative = [0.0; LANES];
         let mut distances = [0.0; LANES];
@@ -190,7 +247,7 @@ impl<N: Number, P: Specials<N>, const RELATIVE: bool> WithSimd
                     let is_above = error > max_relative[lane];
                     max_relative[lane] = if is_above { error } else { max_relative[lane] };
                     // At the bound, only the exact test decides.
-                    let limit = absolute + relative * magnitude;
+                    let limit = tolerance.bound(magnitude);
                     let reaches = (distance >= limit) & (distance > 0.0);
                     distance = if reaches { f64::NAN } else { distance };
                 }
@@ -229,9 +286,9 @@ impl<N: Number, P: Specials<N>, const RELATIVE: bool> WithSimd
             elements: before.len() as u64 - back,
             max,
             max_relative: max_relative.into_iter().fold(0.0, f64::max),
-            distances,
-            differences: signed.into_iter().sum(),
-            squares: squares.into_iter().sum(),
+            distances: distances.into(),
+            differences: signed.into_iter().sum::<f64>().into(),
+            squares: squares.into_iter().sum::<f64>().into(),
             ..Sums::default()
         };
         if back > 0 {
@@ -243,10 +300,35 @@ impl<N: Number, P: Specials<N>, const RELATIVE: bool> WithSimd
 
 #[cfg(test)]
 mod tests {
+    use super::super::comparison::Keeps;
     use super::*;
 
-    const WIDE: Tolerance =
-        Tolerance { absolute: 10.0, relative: 0.0, name: "", allow_collisions: false };
+    const WIDE: Tolerance = Tolerance {
+        absolute: 10.0,
+        relative: 0.0,
+        is_each: false,
+        name: "",
+        allow_collisions: false,
+        keeps: Keeps { limits: None, zero: false, sign: false, bits: false },
+    };
+
+    #[test]
+    fn exact_sums_are_those_of_each_element() {
+        let special = SpecialNumbers::new(vec![77.0], vec![], vec![-1e30]);
+        let mut before: Vec<f64> = (0..517).map(|i| f64::from(i) / 7.0 - 20.0).collect();
+        let mut after: Vec<f64> = before.iter().map(|x| (x * 4.0).round() / 4.0).collect();
+        for (index, value) in [(3, f64::NAN), (40, 77.0), (64, f64::INFINITY), (516, -1e30)] {
+            (before[index], after[index]) = (value, value);
+        }
+        let counts = |x: &f64| x.is_finite() && *x != 77.0 && *x > -1e29;
+        let mut expected = [ExactSum::default(); 2];
+        for (x, y) in before.iter().zip(&after).filter(|(x, _)| counts(x)) {
+            expected[0].add((y - x).abs());
+            expected[1].add(x.abs());
+        }
+        let found = exact_sums(&before, &after, &special);
+        assert_eq!(found.map(ExactSum::value), expected.map(ExactSum::value));
+    }
 
     #[test]
     fn the_sums_of_a_block_are_those_of_all_its_elements() {
@@ -255,9 +337,9 @@ mod tests {
         let expected = Sums {
             elements: 37,
             max: 0.5,
-            distances: 18.5,
-            differences: -18.5,
-            squares: 9.25,
+            distances: 18.5.into(),
+            differences: (-18.5).into(),
+            squares: 9.25.into(),
             ..Sums::default()
         };
         let special = SpecialNumbers::new(vec![], vec![], vec![]);
@@ -277,7 +359,13 @@ mod tests {
             (
                 2.0,
                 2.5,
-                Some(Sums { max: 0.5, distances: 0.5, differences: 0.5, squares: 0.25, ..plain }),
+                Some(Sums {
+                    max: 0.5,
+                    distances: 0.5.into(),
+                    differences: 0.5.into(),
+                    squares: 0.25.into(),
+                    ..plain
+                }),
             ),
             (nan, nan, Some(returned(Counts { nan: 1, ..none }))),
             (77.0, 77.0, Some(returned(Counts { missing: 1, ..none }))),

@@ -2,7 +2,7 @@
 
 use recast_kernels::{ElementType, Scalar};
 
-use super::block_sums::{SpecialNumbers, block_sums};
+use super::block_sums::{SpecialNumbers, block_sums, exact_sums};
 use super::comparison::{Comparison, Found, Tolerance, Violation};
 use super::sums::{Sums, relative_error};
 use crate::array::region::Region;
@@ -24,6 +24,8 @@ pub(crate) struct Expected {
     pub(crate) tolerance: Tolerance,
     /// Whether wrong elements are counted instead of being an error.
     pub(crate) counts: bool,
+    /// Whether sums are exact, for a mean.
+    pub(crate) sums_exactly: bool,
 }
 
 /// Checks decoded elements against the original ones.
@@ -67,7 +69,13 @@ impl Expected {
             masked: Markers::default(),
             tolerance,
             counts: false,
+            sums_exactly: false,
         }
+    }
+
+    /// The same with exact sums, if a mean is bounded.
+    pub(crate) fn with_exact_sums(self, sums_exactly: bool) -> Self {
+        Self { sums_exactly, ..self }
     }
 
     /// What checks the elements, read as numbers in which they are exact.
@@ -112,6 +120,13 @@ impl<N: Number> ElementChecker for Checker<N> {
                     after: element(after),
                 }
             };
+            if self.expected.tolerance.keeps.bits && before != after {
+                let pairs = before.chunks_exact(size).zip(after.chunks_exact(size));
+                let differing = pairs.enumerate().filter(|(_, (x, y))| x != y);
+                for (index, _) in differing {
+                    self.take_wrong(found(index), &Wrong::Bits, total)?;
+                }
+            }
             let nan_before = total.sums.counts.nan;
             self.add_block(&xs, &ys, found, total)?;
             if self.expected.counts && total.sums.counts.nan > nan_before {
@@ -130,13 +145,18 @@ impl<N: Number> ElementChecker for Checker<N> {
     }
 
     fn largest_excess(&self, before: &[u8], after: &[u8]) -> Result<Option<f64>> {
+        let keeps = self.expected.tolerance.keeps;
+        if keeps.bits && before != after {
+            return Ok(Some(0.0));
+        }
         let (xs, ys): (Vec<N>, Vec<N>) = (self.reader.read(before)?, self.reader.read(after)?);
         let distances = xs.into_iter().zip(ys).filter_map(|(x, y)| {
             let allowed = self.expected.tolerance.allow_collisions;
             if !allowed && (y.is_nan() || self.special.is_marker(y)) {
                 return Some(f64::INFINITY);
             }
-            (!y.is_nan() && self.is_far(x, y)).then(|| x.distance(y))
+            let is_wrong = self.is_far(x, y) || !keeps.holds(x.to_f64(), y.to_f64());
+            (!y.is_nan() && is_wrong).then(|| x.distance(y))
         });
         Ok(distances.reduce(f64::max))
     }
@@ -161,7 +181,15 @@ impl<N: Number> Checker<N> {
         found: impl Fn(usize) -> Found,
         total: &mut Comparison,
     ) -> Result<()> {
-        let sums = match block_sums(xs, ys, &self.special, self.expected.tolerance) {
+        let Tolerance { keeps, .. } = self.expected.tolerance;
+        let holds = |(x, y): (&N, &N)| keeps.holds(x.to_f64(), y.to_f64());
+        let sums = block_sums(xs, ys, &self.special, self.expected.tolerance)
+            .filter(|_| keeps.is_nothing() || xs.iter().zip(ys).all(holds));
+        let sums = match sums {
+            Some(sums) if self.expected.sums_exactly => {
+                let [distances, magnitudes] = exact_sums(xs, ys, &self.special);
+                Sums { distances, magnitudes, ..sums }
+            }
             Some(sums) => sums,
             None => self.sums_of_each(xs, ys, &found, total)?,
         };
@@ -191,16 +219,26 @@ impl<N: Number> Checker<N> {
         let mut sums = Sums::default();
         for (index, (&x, &y)) in xs.iter().zip(ys).enumerate() {
             self.count(x, y, &mut sums);
-            let Some(wrong) = self.wrong(x, y) else { continue };
-            if !self.expected.counts {
-                let text = format!("{}: {}", found(index), self.why(&wrong));
-                let is_collision = matches!(wrong, Wrong::BecameNan | Wrong::BecameMissing);
-                return Err(Violation { text, is_collision }.into());
+            if let Some(wrong) = self.wrong(x, y) {
+                self.take_wrong(found(index), &wrong, total)?;
             }
-            total.wrong += 1;
-            total.first_wrong.get_or_insert_with(|| (found(index), self.why(&wrong)));
         }
         Ok(sums)
+    }
+
+    /// Counts a wrong element.
+    ///
+    /// # Errors
+    /// A [`Violation`], if they are not counted.
+    fn take_wrong(&self, found: Found, wrong: &Wrong, total: &mut Comparison) -> Result<()> {
+        if !self.expected.counts {
+            let text = format!("{found}: {}", self.why(wrong));
+            let is_collision = matches!(wrong, Wrong::BecameNan | Wrong::BecameMissing);
+            return Err(Violation { text, is_collision }.into());
+        }
+        total.wrong += 1;
+        total.first_wrong.get_or_insert_with(|| (found, self.why(wrong)));
+        Ok(())
     }
 
     /// Counts an element before and after.
@@ -222,6 +260,7 @@ impl<N: Number> Checker<N> {
             } else {
                 let is_relative = self.expected.tolerance.relative > 0.0;
                 sums.add_error(y.minus(x), is_relative.then(|| x.magnitude()));
+                sums.magnitudes.add(if self.expected.sums_exactly { x.magnitude() } else { 0.0 });
             }
         }
     }
@@ -233,7 +272,15 @@ impl<N: Number> Checker<N> {
 
     /// Whether |x − y| is more than allowed, exactly if the bound is absolute or relative alone.
     fn is_far(&self, x: N, y: N) -> bool {
-        let Tolerance { absolute, relative, .. } = self.expected.tolerance;
+        let Tolerance { absolute, relative, is_each, .. } = self.expected.tolerance;
+        if is_each {
+            return x.is_farther(y, absolute) || Self::is_farther(x, y, 0.0, relative);
+        }
+        Self::is_farther(x, y, absolute, relative)
+    }
+
+    /// Whether |x − y| is more than the sum of both bounds.
+    fn is_farther(x: N, y: N, absolute: f64, relative: f64) -> bool {
         if relative == 0.0 {
             return x.is_farther(y, absolute);
         }
@@ -273,9 +320,11 @@ impl<N: Number> Checker<N> {
         if y.is_infinite() {
             return Some(Wrong::Infinite);
         }
-        let Tolerance { absolute, relative, .. } = self.expected.tolerance;
-        let bound = absolute + relative * x.magnitude();
-        self.is_far(x, y).then(|| Wrong::Far(x.distance(y), bound))
+        let Tolerance { keeps, .. } = self.expected.tolerance;
+        if self.is_far(x, y) {
+            return Some(Wrong::Far(x.distance(y), self.expected.tolerance.bound(x.magnitude())));
+        }
+        (!keeps.holds(x.to_f64(), y.to_f64())).then_some(Wrong::Side)
     }
 
     /// Describes the problem with an element.
@@ -320,6 +369,8 @@ impl<N: Number> Checker<N> {
             Wrong::Nan => "NaN is lost; use --nan-to".to_owned(),
             Wrong::Missing => "a missing value does not come back".to_owned(),
             Wrong::Infinite => "it does not come back".to_owned(),
+            Wrong::Bits => "its bits do not come back".to_owned(),
+            Wrong::Side => self.expected.tolerance.keeps.to_string(),
         }
     }
 }
@@ -332,10 +383,14 @@ enum Wrong {
     BecameNan,
     BecameMissing,
     Far(f64, f64),
+    /// Beyond the limits, of another sign, or no longer 0.
+    Side,
+    Bits,
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::comparison::Keeps;
     use super::*;
 
     /// In each block, another share of the elements is special, and another share becomes so.
@@ -365,7 +420,14 @@ mod tests {
             reserved_values.extend(markers.values().iter().copied());
             let relative = [0.0, 0.125][random(2) as usize];
             let absolute = [8.0, 0.0][usize::from(relative > 0.0 && random(2) == 0)];
-            let tolerance = Tolerance { absolute, relative, name: "", allow_collisions: false };
+            let tolerance = Tolerance {
+                absolute,
+                relative,
+                is_each: random(2) == 0 && relative > 0.0 && absolute > 0.0,
+                name: "",
+                allow_collisions: false,
+                keeps: Keeps::default(),
+            };
             let expected = Expected {
                 element_type,
                 markers,
@@ -373,6 +435,7 @@ mod tests {
                 masked,
                 tolerance,
                 counts: true,
+                sums_exactly: false,
             };
             let checker = Checker::<N>::new(&expected).unwrap();
             let count = 1 + random(100);

@@ -1,10 +1,11 @@
 //! The tolerance for decoded elements, and their errors, summed over any number of chunks.
 
-use recast_kernels::Scalar;
+use recast_kernels::{ElementType, Scalar};
 use serde::Serialize;
 
 use super::sums::Sums;
 use crate::json;
+use crate::options::{Limits, PackOptions};
 
 /// The tolerance for decoded elements. In any case NaN, infinities and missing values must come back.
 #[derive(Clone, Copy, Debug)]
@@ -13,10 +14,77 @@ pub(crate) struct Tolerance {
     pub(crate) absolute: f64,
     /// The part of it that is multiplied by |original|.
     pub(crate) relative: f64,
+    /// Whether each part is a bound of its own, and not the sum of both.
+    pub(crate) is_each: bool,
     /// The user's name for the bound.
     pub(crate) name: &'static str,
     /// Whether valid values may decode to NaN or a missing marker.
     pub(crate) allow_collisions: bool,
+    /// What else every element must keep.
+    pub(crate) keeps: Keeps,
+}
+
+impl Tolerance {
+    /// The largest allowed |decoded − original| of a value of a magnitude, except for rounding.
+    #[inline(always)]
+    pub(crate) fn bound(&self, magnitude: f64) -> f64 {
+        let relative = self.relative * magnitude;
+        if self.is_each { self.absolute.min(relative) } else { self.absolute + relative }
+    }
+}
+
+/// What an element must keep, besides its value within the bound.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Keeps {
+    /// Within these, if it is.
+    pub(crate) limits: Option<Limits>,
+    /// 0 stays 0.
+    pub(crate) zero: bool,
+    /// No value changes its sign; 0 stays 0.
+    pub(crate) sign: bool,
+    /// All its bits.
+    pub(crate) bits: bool,
+}
+
+impl Keeps {
+    /// What options ask of elements of a type. All bits of an integer come back if its value does.
+    pub(crate) fn of(options: &PackOptions, element_type: ElementType) -> Self {
+        Self {
+            limits: options.limits,
+            zero: options.max_mean_rel_error.is_some(),
+            sign: options.keep_sign,
+            bits: options.lossless && element_type.is_float(),
+        }
+    }
+
+    /// Whether an original value and what it decodes to keep limits, zeros and signs.
+    #[inline(always)]
+    pub(crate) fn holds(&self, x: f64, y: f64) -> bool {
+        let Self { limits, zero, sign, .. } = self;
+        let limits = limits.unwrap_or_default();
+        let least = limits.least.unwrap_or(f64::NEG_INFINITY);
+        let greatest = limits.greatest.unwrap_or(f64::INFINITY);
+        let is_inside = |value: f64| value >= least && value <= greatest;
+        let leaves = is_inside(x) && !is_inside(y);
+        let changes_sign = (x >= 0.0 && y < 0.0) || (x <= 0.0 && y > 0.0);
+        !(leaves || (*sign && changes_sign) || (*zero && x == 0.0 && y != 0.0))
+    }
+
+    /// Whether [`Self::holds`] is true of any values.
+    pub(crate) fn is_nothing(&self) -> bool {
+        Self { bits: false, ..*self } == Self::default()
+    }
+}
+
+impl std::fmt::Display for Keeps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { limits, zero, sign, .. } = self;
+        let limits = limits.map(|limits| format!("--limits {limits}"));
+        let sign = sign.then(|| "--keep-sign".to_owned());
+        let zero = zero.then(|| "that 0 stays 0".to_owned());
+        let all: Vec<String> = [limits, sign, zero].into_iter().flatten().collect();
+        write!(f, "it breaks {}", all.join(" or "))
+    }
 }
 
 /// The errors of decoded elements.

@@ -9,6 +9,12 @@ pub(crate) struct ExactSum {
 }
 
 impl ExactSum {
+    /// a · b, exact unless it underflows.
+    pub(crate) fn product(a: f64, b: f64) -> Self {
+        let high = a * b;
+        Self { high, low: if high.is_finite() { a.mul_add(b, -high) } else { 0.0 } }
+    }
+
     pub(crate) fn add(&mut self, number: f64) {
         let (sum, rest) = two_sum(self.high, number);
         // The rest of what is not finite is NaN.
@@ -22,9 +28,18 @@ impl ExactSum {
         self
     }
 
+    /// Times a number, but for rounding in twice the precision of float64.
+    pub(crate) fn times(self, factor: f64) -> Self {
+        Self::product(self.high, factor).plus(Self::product(self.low, factor))
+    }
+
     /// Rounded to the nearest.
     pub(crate) fn value(self) -> f64 {
         self.high
+    }
+
+    pub(crate) fn is_above(self, other: Self) -> bool {
+        (self.high, self.low) > (other.high, other.low)
     }
 }
 
@@ -39,6 +54,12 @@ pub(crate) fn two_sum(a: f64, b: f64) -> (f64, f64) {
 fn fast_two_sum(a: f64, b: f64) -> (f64, f64) {
     let sum = a + b;
     if sum.is_finite() { (sum, b - (sum - a)) } else { (sum, 0.0) }
+}
+
+impl From<f64> for ExactSum {
+    fn from(number: f64) -> Self {
+        Self { high: number, low: 0.0 }
+    }
 }
 
 impl Extend<f64> for ExactSum {
@@ -71,6 +92,9 @@ mod tests {
     fn small_numbers_beside_large_ones_count() {
         assert_eq!(sum(&[1e30, 1.0, -1e30]).value(), 1.0);
         assert_eq!(sum(&[1.0, 2_f64.powi(-80), -1.0]).value(), 2_f64.powi(-80));
+        assert!(sum(&[1.0, 2_f64.powi(-80)]).is_above(sum(&[1.0])));
         assert_eq!(sum(&[f64::MAX, f64::MAX]).value(), f64::INFINITY);
+        assert!(!sum(&[0.1; 10]).is_above(ExactSum::product(10.0, 0.1)));
+        assert!(!ExactSum::product(10.0, 0.1).is_above(sum(&[0.1; 10])));
     }
 }

@@ -6,13 +6,17 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::metadata::document::{GRID, PROVENANCE};
-use crate::options::{AllClose, PackOptions};
+use crate::options::{AllClose, PackOptions, Requirement};
 use crate::scan::lattice::Lattice;
 
 /// Members of the attribute: bounds, and the attributes of earlier packings, the last one first.
 pub(crate) const ABSOLUTE: &str = "max_abs_error";
 pub(crate) const RELATIVE: &str = "max_rel_error";
 pub(crate) const SOURCE: &str = "source";
+
+/// Members of the attribute: what was asked for besides a bound of every element, with what was reached, and who recommends it.
+pub(crate) const REQUIREMENTS: &str = "requirements";
+pub(crate) const RECOMMENDED_BY: &str = "recommended_by";
 
 /// Members of the attribute: the ends to which elements were clamped before they were packed.
 pub(crate) const CLAMPED: [&str; 2] = ["src_min", "src_max"];
@@ -79,6 +83,21 @@ impl RecordedBound {
         let bound = bound.filter(|bound| bound.atol.is_finite() && bound.rtol.is_finite());
         Some(Self { tolerance: bound?, grid })
     }
+}
+
+/// What the only packing of an array keeps of an original that was not packed, besides the bound of every element.
+pub(crate) fn recorded_requirements(
+    attributes: &Map<String, Value>,
+    original: &Map<String, Value>,
+) -> Vec<Requirement> {
+    let packed = attributes.get(PROVENANCE).filter(|_| !original.contains_key(PROVENANCE));
+    let packed = packed.filter(|packed| {
+        packed.get(SOURCE).is_none() && CLAMPED.iter().all(|end| packed.get(end).is_none())
+    });
+    let list = packed.and_then(|packed| packed.get(REQUIREMENTS)).and_then(Value::as_array);
+    let read = |one: &Value| serde_json::from_value(one.clone()).ok();
+    let all = list.into_iter().flatten().filter_map(read);
+    all.filter(|one: &Requirement| one.is_more()).collect()
 }
 
 /// The attributes of all packings of an array, the last one first. Those of an array that was packed several times are a

@@ -1,5 +1,6 @@
 //! Sums over elements before and after: counts of each kind, and errors.
 
+use super::exact_sum::ExactSum;
 use crate::scan::counts::Counts;
 
 /// Sums over some elements. Errors do not include NaN, infinities and missing values.
@@ -13,12 +14,14 @@ pub(crate) struct Sums {
     pub(crate) max: f64,
     /// The largest |decoded − original| / |original| of values other than 0, if there is a relative tolerance.
     pub(crate) max_relative: f64,
-    /// The sum of |decoded − original|.
-    pub(crate) distances: f64,
+    /// The sum of |decoded − original|, exact if a mean is bounded.
+    pub(crate) distances: ExactSum,
+    /// The sum of |original|, if a mean is bounded.
+    pub(crate) magnitudes: ExactSum,
     /// The sum of decoded − original.
-    pub(crate) differences: f64,
+    pub(crate) differences: ExactSum,
     /// The sum of (decoded − original)².
-    pub(crate) squares: f64,
+    pub(crate) squares: ExactSum,
     /// Valid elements that decode to a missing marker.
     pub(crate) became_missing: u64,
     /// Elements other than NaN that decode to it.
@@ -32,9 +35,9 @@ impl Sums {
         self.max = self.max.max(distance);
         let relative = magnitude.map(|magnitude| relative_error(distance, magnitude));
         self.max_relative = self.max_relative.max(relative.unwrap_or_default());
-        self.distances += distance;
-        self.differences += difference;
-        self.squares += distance * distance;
+        self.distances.add(distance);
+        self.differences.add(difference);
+        self.squares.add(distance * distance);
     }
 
     pub(crate) fn add(&mut self, other: Self) {
@@ -42,26 +45,27 @@ impl Sums {
         self.counts += other.counts;
         self.max = self.max.max(other.max);
         self.max_relative = self.max_relative.max(other.max_relative);
-        self.distances += other.distances;
-        self.differences += other.differences;
-        self.squares += other.squares;
+        self.distances = self.distances.plus(other.distances);
+        self.magnitudes = self.magnitudes.plus(other.magnitudes);
+        self.differences = self.differences.plus(other.differences);
+        self.squares = self.squares.plus(other.squares);
         self.became_missing += other.became_missing;
         self.became_nan += other.became_nan;
     }
 
     /// The mean of |decoded − original|.
     pub(crate) fn mean(&self) -> f64 {
-        self.distances / self.elements.max(1) as f64
+        self.distances.value() / self.elements.max(1) as f64
     }
 
     /// The mean of decoded − original.
     pub(crate) fn bias(&self) -> f64 {
-        self.differences / self.elements.max(1) as f64
+        self.differences.value() / self.elements.max(1) as f64
     }
 
     /// The root of the mean of (decoded − original)².
     pub(crate) fn rmse(&self) -> f64 {
-        (self.squares / self.elements.max(1) as f64).sqrt()
+        (self.squares.value() / self.elements.max(1) as f64).sqrt()
     }
 
     /// 20 log10 of `extent`, the range of the values, over the RMSE, in dB; none without an error.

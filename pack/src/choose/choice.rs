@@ -7,11 +7,12 @@ use zarr_recast::Codec;
 use super::candidate::Candidate;
 use super::candidates::Candidates;
 use super::facts::Facts;
+use super::goals::Goals;
 use super::proof::{is_proven, is_proven_for_seen, refuse_constant};
 use crate::array::region::Region;
 use crate::check::chunk_check::Expected;
 use crate::check::coarse::CoarseBound;
-use crate::check::comparison::Violation;
+use crate::check::comparison::{Keeps, Violation};
 use crate::error::{Error, Result, usage};
 use crate::options::PackOptions;
 use crate::round::rounder::Rounder;
@@ -104,7 +105,13 @@ fn chosen(
         );
     }
     survey.narrow(&options)?;
-    let options = options.for_range(survey.extent_of_error());
+    if let Some(flag) = options.flag_of_mean() {
+        return usage(format!(
+            "{flag} bounds a mean, and a survey has only some of the values; use recast pack, or --max-abs-error, \
+             which no mean exceeds"
+        ));
+    }
+    let options = Goals::new(&options, &survey)?.options();
     let facts = Facts::new("the array".to_owned(), &options, &survey, None)?;
     let mut candidates = Candidates::new(&facts);
     while let Some(candidate) = candidates.next() {
@@ -128,8 +135,11 @@ fn chosen(
 impl Choice {
     fn new(facts: &Facts<'_>, candidate: Candidate) -> Self {
         let Facts { options, survey, .. } = *facts;
-        let is_proven = is_proven(facts, &candidate);
-        let is_proven_for_surveyed = is_proven || is_proven_for_seen(facts, &candidate);
+        let Keeps { bits, .. } = facts.tolerance().keeps;
+        let is_free = facts.tolerance().keeps.is_nothing() && !bits && !facts.tolerance().is_each;
+        let is_proven = is_free && is_proven(facts, &candidate);
+        let is_proven_for_surveyed =
+            is_proven || (is_free && is_proven_for_seen(facts, &candidate));
         let Candidate { codecs, chain, only, rounder, .. } = &candidate;
         Self {
             data_type: chain.encoded_type(),

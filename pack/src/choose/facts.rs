@@ -6,7 +6,7 @@ use recast_kernels::{ElementType, OutOfRange, Scalar};
 use super::placement::{Placement, Scale};
 use super::products;
 use super::working::Working;
-use crate::check::comparison::Tolerance;
+use crate::check::comparison::{Keeps, Tolerance};
 use crate::error::Result;
 use crate::options::{NanTo, PackOptions};
 use crate::runtime::Workers;
@@ -80,10 +80,11 @@ impl<'a> Facts<'a> {
     /// The tolerance for every element.
     pub(crate) fn tolerance(&self) -> Tolerance {
         let PackOptions { max_abs_error, max_rel_error, precision, .. } = *self.options;
-        let (absolute, relative, name) = if let Some(bound) = max_abs_error {
+        let is_each = max_abs_error.is_some() && max_rel_error.is_some();
+        let (absolute, relative, name) = if let Some(relative) = max_rel_error {
+            (max_abs_error.unwrap_or_default(), relative, self.options.flag_of_relative_bound())
+        } else if let Some(bound) = max_abs_error {
             (bound, 0.0, self.options.flag_of_bound())
-        } else if let Some(bound) = max_rel_error {
-            (0.0, bound, "--max-rel-error")
         } else if let Some(step) = precision {
             let half = step / self.options.errors_in_a_step();
             let allowed = if self.survey.element_type.is_integer() {
@@ -96,7 +97,9 @@ impl<'a> Facts<'a> {
         } else {
             (f64::INFINITY, 0.0, "")
         };
-        Tolerance { absolute, relative, name, allow_collisions: self.options.allow_collisions }
+        let allow_collisions = self.options.allow_collisions;
+        let keeps = Keeps::of(self.options, self.survey.element_type);
+        Tolerance { absolute, relative, is_each, name, allow_collisions, keeps }
     }
 
     /// Whether every integer has a code of its own for any data.

@@ -5,7 +5,7 @@
 //! What is known and what is made of it, from the bottom up; everything else is functions over these:
 //!
 //! - `placement`: a scale, an offset and a stored type; `working`: the type of the arithmetic, and how much it rounds;
-//! - `facts`: options, survey and working type. They are found once, in float64 if `products` knows that only a division in
+//! - `goals`: the bounds that are asked for, as one of every element; `facts`: options, survey and working type. They are found once, in float64 if `products` knows that only a division in
 //!   float64 gives the values;
 //! - `candidate`: the codecs of a placement, bound; `room` knows which values codecs can store.
 //!
@@ -25,6 +25,7 @@ pub(crate) mod codes;
 pub(crate) mod compression;
 mod ends;
 pub(crate) mod facts;
+pub(crate) mod goals;
 mod grids;
 pub(crate) mod inverse;
 mod offsets;

@@ -11,6 +11,7 @@ use super::candidate::Candidate;
 use super::candidates::Candidates;
 use super::compression::{Level, TrialBlocks, takes_bias, with_storage};
 use super::facts::Facts;
+use super::goals::Goals;
 use super::placement::{Promise, Scale};
 use super::placements::offsets;
 use super::room::storable;
@@ -54,8 +55,8 @@ fn within(bound: f64) -> PackOptions {
 fn all(survey: &Survey, options: &PackOptions) -> (Vec<Candidate>, String) {
     let mut survey = survey.clone();
     survey.narrow(options).unwrap();
-    let options =
-        options.for_type(survey.element_type).unwrap().for_range(survey.extent_of_error());
+    let options = options.for_type(survey.element_type).unwrap();
+    let options = Goals::new(&options, &survey).unwrap().options();
     let facts = Facts::new("a.zarr".to_owned(), &options, &survey, None).unwrap();
     let mut candidates = Candidates::new(&facts);
     let mut found = Vec::new();

@@ -1,6 +1,6 @@
 //! Packs a group: every array that a rule picks is packed, those with one scale together; everything else is copied.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -8,8 +8,8 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::rules::{GroupJob, Rules, Treatment, described, properties};
-use crate::error::{Interrupted, Result, is_disk_full, is_of_array, unless_room};
+use super::rules::{GroupJob, Rules, Treatment, described, markers_of, properties};
+use crate::error::{Error, Interrupted, Result, is_disk_full, is_of_array, unless_room};
 use crate::jobs::cf::{FromCfReport, dry_from_cf, from_cf};
 use crate::jobs::job::{DryRun, Job, write_inside};
 use crate::jobs::pack::{PackJob, PackReport, Place, pack_together};
@@ -20,6 +20,7 @@ use crate::metadata::coordinates::{companions, coordinates};
 use crate::metadata::document::values;
 use crate::metadata::tree::{self, Node};
 use crate::options::{PackOptions, ShardCodecs};
+use crate::recommend::Advice;
 use crate::runtime::Runtime;
 use crate::store::destination::Destination;
 use crate::store::links::OutsideLinks;
@@ -52,7 +53,7 @@ impl Job for GroupJob {
             return Ok((PathReport::Group(report), staged.context("nothing was written")?));
         }
         self.refuse_rules()?;
-        let (report, staged) = pack_array(&self.pack, destination, runtime)?;
+        let (report, staged) = pack_array(&self.of_array(runtime)?, destination, runtime)?;
         Ok((PathReport::Array(Box::new(report)), staged))
     }
 }
@@ -63,11 +64,20 @@ impl DryRun for GroupJob {
             return Ok(PathReport::Group(self.pack_group(None, runtime)?.0));
         }
         self.refuse_rules()?;
-        Ok(PathReport::Array(Box::new(dry_pack_array(&self.pack, runtime)?)))
+        Ok(PathReport::Array(Box::new(dry_pack_array(&self.of_array(runtime)?, runtime)?)))
     }
 }
 
 impl GroupJob {
+    /// What packs a single array.
+    fn of_array(&self, runtime: &Runtime) -> Result<PackJob> {
+        let job = self.pack.clone();
+        match &self.recommendations {
+            Some(by) => job.recommended(by, runtime).map_err(Error::into_inner),
+            None => Ok(job),
+        }
+    }
+
     /// Packs the group; without a destination nothing is written.
     fn pack_group(
         &self,
@@ -83,9 +93,27 @@ impl GroupJob {
         let described = described(&nodes);
         let coordinates = coordinates(&described);
         let mut treatments = BTreeMap::new();
+        let mut advised = BTreeSet::new();
         for node in arrays_of(&nodes) {
-            let own = rules.options_of(&node.path)?;
-            let properties = properties(node, &coordinates, own.from_cf, self.repack);
+            let advice = self.recommendations.as_ref().filter(|_| !rules.says_how(&node.path));
+            let advice = advice.map(|all| all.advice(&markers_of(node, &described)));
+            let recommended = match &advice {
+                Some(Advice::Pack(options)) => Some(&**options),
+                Some(Advice::None | Advice::NotKnown(_)) | None => None,
+            };
+            let own = rules.options_of(&node.path, recommended)?;
+            let mut properties = properties(node, &coordinates, own.from_cf, self.repack);
+            properties.unadvised = match advice {
+                Some(Advice::NotKnown(reason)) => Some(reason),
+                Some(Advice::None) if !own.says_how() => {
+                    Some("nothing is recommended for it".to_owned())
+                }
+                Some(Advice::Pack(_)) => {
+                    advised.insert(&*node.path);
+                    None
+                }
+                Some(Advice::None) | None => None,
+            };
             let treatment = rules.treatment(&node.path, &properties, own);
             let treatment = treatment.with_context(|| shown.to_string())?;
             treatments.insert(&*node.path, treatment);
@@ -103,7 +131,8 @@ impl GroupJob {
         let mut sets = Sets::new(self, directory);
         for node in &nodes {
             if let Some(Treatment::Pack(options)) = treatments.get(&*node.path) {
-                sets.add(node, options);
+                let by = self.recommendations.as_ref().filter(|_| advised.contains(&*node.path));
+                sets.add(node, options, by.map(|by| by.source.clone()));
             }
         }
         sets.give_one_scale(named);
@@ -211,7 +240,12 @@ impl<'a> Sets<'a> {
     }
 
     /// Adds an array.
-    pub(super) fn add(&mut self, node: &'a Node, options: &PackOptions) {
+    pub(super) fn add(
+        &mut self,
+        node: &'a Node,
+        options: &PackOptions,
+        recommended_by: Option<String>,
+    ) {
         let (group, array) = (self.group, &*node.path);
         let mut options = options.clone();
         if !node.has_shards() {
@@ -221,7 +255,8 @@ impl<'a> Sets<'a> {
         let (input, output) = (below(input, array), output.join(array));
         // Arrays of one scale are packed together.
         let scale_from = Vec::new();
-        let job = PackJob { input, output, options, scale_from, ..group.pack.clone() };
+        let job =
+            PackJob { input, output, options, recommended_by, scale_from, ..group.pack.clone() };
         self.jobs.insert(array, job);
     }
 
@@ -246,12 +281,18 @@ impl<'a> Sets<'a> {
             return Ok(done);
         }
         let set = self.set_of(array)?;
+        let is_advised = self.jobs.get(array).is_some_and(|job| job.recommended_by.is_some());
         let outcomes: Vec<Outcome<ArrayReport>> = match self.pack_set(&set, runtime) {
             Ok(reports) => {
                 let done = |report| Outcome::Done { report: Box::new(report) };
                 reports.into_iter().map(done).collect()
             }
             Err(failure) if failure.is::<Interrupted>() => return Err(failure),
+            // As it is, an array keeps whatever is recommended.
+            Err(failure) if is_of_array(&failure) && is_advised => {
+                let reason = || format!("cannot be packed as recommended: {failure:#}");
+                set.iter().map(|_| Outcome::Kept { reason: reason() }).collect()
+            }
             Err(failure) if self.group.keep_going && is_of_array(&failure) => {
                 let failed = || Outcome::Failed { reason: format!("{failure:#}") };
                 set.iter().map(|_| failed()).collect()

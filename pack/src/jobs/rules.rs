@@ -16,6 +16,8 @@ use crate::jobs::pack::PackJob;
 use crate::metadata::coordinates::Described;
 use crate::metadata::tree::Node;
 use crate::options::{OwnOptions, PackOptions};
+use crate::recommend::Recommendations;
+use crate::recommend::markers::Markers;
 use crate::store::location::Kind;
 use crate::store::nearest::nearest;
 
@@ -38,6 +40,9 @@ pub struct GroupJob {
     pub all: bool,
     /// Packs the decoded values of packed arrays, too. Their new errors come on top of the old ones.
     pub repack: bool,
+    /// Recommendations for the arrays. Options for single arrays that say how hold in their place; arrays without one are packed as
+    /// the options for all say, or copied.
+    pub recommendations: Option<Recommendations>,
     /// Options for single arrays.
     pub rules: Vec<ArrayRule>,
     /// Bounds for single arrays, which hold in place of those of `options` and `rules`, as `-e NAME=E` of the command. A
@@ -93,6 +98,7 @@ impl From<PackJob> for GroupJob {
             exclude: Vec::new(),
             all: false,
             repack: false,
+            recommendations: None,
             rules: Vec::new(),
             bounds: Vec::new(),
             keep_going: false,
@@ -325,9 +331,22 @@ impl<'a> Rules<'a> {
         table.into_iter().chain(bound)
     }
 
-    /// The options of an array, if it is packed.
-    pub(super) fn options_of(&self, path: &str) -> Result<PackOptions> {
+    /// Whether options for this array, by a table or a bound, say how it is packed.
+    pub(super) fn says_how(&self, path: &str) -> bool {
+        let mut own = self.rules_of(path).filter_map(|(_, rule)| rule.options);
+        own.any(|own| own.options().says_how())
+    }
+
+    /// The options of an array, if it is packed, with what is recommended for it.
+    pub(super) fn options_of(
+        &self,
+        path: &str,
+        advice: Option<&PackOptions>,
+    ) -> Result<PackOptions> {
         let mut options = self.job.pack.options.clone();
+        if let Some(advice) = advice {
+            options = options.beside(&advice.clone().into())?;
+        }
         for own in self.rules_of(path).filter_map(|(_, rule)| rule.options) {
             options = options.beside(own)?;
         }
@@ -414,6 +433,9 @@ impl<'a> Rules<'a> {
         {
             return copy(reason);
         }
+        if let Some(reason) = &properties.unadvised {
+            return copy(reason);
+        }
         match properties.integers {
             Some(_) if !is_named && properties.is_packed_by_cf => return copy(PACKED_BY_CF),
             Some(integers) if !is_named => {
@@ -481,6 +503,8 @@ pub(crate) struct Properties {
     pub(crate) is_packed_by_cf: bool,
     /// Why the array is a coordinate; `None` if it is data.
     pub(crate) coordinate: Option<String>,
+    /// Why recommendations do not say how to pack it, if there are any.
+    pub(crate) unadvised: Option<String>,
 }
 
 /// The nodes, as [`coordinates`](crate::coordinates) takes them.
@@ -496,6 +520,11 @@ fn describe(node: &Node) -> Described<'_> {
         dimensions: (node.kind == Kind::Array).then(names),
         attributes: node.document.get("attributes").and_then(Value::as_object),
     }
+}
+
+/// What an array says of itself, for recommendations.
+pub(crate) fn markers_of(node: &Node, all: &[Described<'_>]) -> Markers {
+    Markers::of(&describe(node), all)
 }
 
 /// The properties of an array. An array with value codecs can be packed only with `repack`.
@@ -525,5 +554,5 @@ pub(crate) fn properties(
     };
     let integers = element_type.filter(|one| one.is_integer() && !from_cf);
     let coordinate = coordinates.get(&*node.path).filter(|_| !from_cf).cloned();
-    Properties { unfit, integers, is_packed_by_cf, coordinate }
+    Properties { unfit, integers, is_packed_by_cf, coordinate, unadvised: None }
 }

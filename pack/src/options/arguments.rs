@@ -8,7 +8,7 @@ use zarr_recast::JsonScalar;
 
 use super::names::Named;
 use super::numbers::Numbers;
-use super::values::{Compressor, ValueRange, scalar};
+use super::values::{Compressor, Limits, ValueRange, limit, scalar};
 
 impl Compressor {
     /// The long help of `--compressor`, for every command that has it.
@@ -63,6 +63,45 @@ fn named<T: Named>(
 ) -> impl TypedValueParser<Value = T> {
     let names = all.iter().map(|&one| PossibleValue::new(one.name()).help(help(one)));
     PossibleValuesParser::new(names).try_map(|name| T::from_name(&name).ok_or("an unknown name"))
+}
+
+/// `--limits MIN MAX`.
+impl Args for Limits {
+    fn group_id() -> Option<Id> {
+        Some("limits".into())
+    }
+
+    fn augment_args(command: Command) -> Command {
+        let limits = Arg::new("limits")
+            .long("limits")
+            .num_args(2)
+            .value_names(["MIN", "MAX"])
+            .value_parser(limit)
+            .allow_hyphen_values(true)
+            .help(
+                "Decoded values lie from MIN to MAX where the original ones do; none for an open end: 0 none",
+            );
+        command.arg(limits)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl FromArgMatches for Limits {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
+        let mut ends = matches.get_many::<Option<f64>>("limits").into_iter().flatten();
+        match (ends.next(), ends.next()) {
+            (Some(&least), Some(&greatest)) => Ok(Self { least, greatest }),
+            _ => Err(Error::new(ErrorKind::WrongNumberOfValues)),
+        }
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 /// `--range MIN MAX`.

@@ -10,6 +10,7 @@ mod by_name;
 mod names;
 mod numbers;
 mod own;
+mod requirement;
 mod values;
 
 use recast_kernels::{ElementType, OutOfRange, Rounding};
@@ -26,11 +27,15 @@ use numbers::Numbers;
 #[cfg(feature = "clap")]
 use numbers::Numbers::{Fraction, NotNegative, Positive};
 pub use own::OwnOptions;
+#[cfg(feature = "clap")]
+pub use requirement::Required;
+pub use requirement::{Reached, Requirement};
 pub(crate) use values::finite;
-pub use values::{Compressor, NanTo, Reader, ShardCodecs, ValueRange, scalar};
+pub use values::{Compressor, Limits, NanTo, Reader, ShardCodecs, ValueRange, scalar};
 
-/// How an array is packed. Say what to keep with one of `max_abs_error`, `error_over_range`, `max_rel_error`,
-/// `precision` and `auto`, or give `scale` and `offset`; a `scale` of 1 with `data_type` casts the values as they are.
+/// How an array is packed. Say what to keep with `max_abs_error`, `error_over_range`, `max_rel_error`, `max_mean_error`,
+/// `mean_error_over_range` and `max_mean_rel_error`, of which all that are given hold, or with `lossless`, `precision` or
+/// `auto`; or give `scale` and `offset`; a `scale` of 1 with `data_type` casts the values as they are.
 /// Integers need none of these: they are kept exactly, in the narrowest type.
 ///
 /// An array's range is the difference of its largest and its smallest value, after values are clamped; if all are equal, it
@@ -66,6 +71,31 @@ pub struct PackOptions {
     #[cfg_attr(feature = "clap", arg(long, value_name = "R"))]
     #[cfg_attr(feature = "clap", arg(value_parser = number(Fraction), allow_hyphen_values = true))]
     pub max_rel_error: Option<f64>,
+    /// The largest allowed mean of |decoded − original|, over all values but NaN, infinities and missing ones.
+    #[serde(deserialize_with = "names::optional")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "M"))]
+    #[cfg_attr(feature = "clap", arg(value_parser = number(NotNegative), allow_hyphen_values = true))]
+    pub max_mean_error: Option<f64>,
+    /// The same in units of each array's range.
+    #[serde(deserialize_with = "names::optional")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "S"))]
+    #[cfg_attr(feature = "clap", arg(value_parser = number(Fraction), allow_hyphen_values = true))]
+    pub mean_error_over_range: Option<f64>,
+    /// The same in units of the mean of |original|; and 0 stays 0.
+    #[serde(deserialize_with = "names::optional")]
+    #[cfg_attr(feature = "clap", arg(long, value_name = "R"))]
+    #[cfg_attr(feature = "clap", arg(value_parser = number(NotNegative), allow_hyphen_values = true))]
+    pub max_mean_rel_error: Option<f64>,
+    /// Keeps every bit: of floating-point values −0.0 and the kinds of NaN, too.
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub lossless: bool,
+    /// Decoded values lie within these limits where the original ones do.
+    #[cfg_attr(feature = "clap", command(flatten))]
+    pub limits: Option<Limits>,
+    /// 0 stays 0, no positive value becomes negative, and no negative one positive. Without it that is so where it
+    /// takes no larger type.
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub keep_sign: bool,
     /// Rounds to multiples of this, for example 0.01; the scale is its inverse.
     #[serde(deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "Q"))]
@@ -206,7 +236,7 @@ struct Bound {
 }
 
 /// The options that bound the error.
-const BOUNDS: [Bound; 4] = [
+const BOUNDS: [Bound; 7] = [
     Bound {
         option: "max_abs_error",
         numbers: Numbers::NotNegative,
@@ -224,6 +254,24 @@ const BOUNDS: [Bound; 4] = [
         numbers: Numbers::Fraction,
         #[cfg(feature = "clap")]
         field: |options| &mut options.max_rel_error,
+    },
+    Bound {
+        option: "max_mean_error",
+        numbers: Numbers::NotNegative,
+        #[cfg(feature = "clap")]
+        field: |options| &mut options.max_mean_error,
+    },
+    Bound {
+        option: "mean_error_over_range",
+        numbers: Numbers::Fraction,
+        #[cfg(feature = "clap")]
+        field: |options| &mut options.mean_error_over_range,
+    },
+    Bound {
+        option: "max_mean_rel_error",
+        numbers: Numbers::NotNegative,
+        #[cfg(feature = "clap")]
+        field: |options| &mut options.max_mean_rel_error,
     },
     Bound {
         option: "precision",
@@ -254,9 +302,13 @@ pub struct AllClose {
 impl PackOptions {
     /// Options, each with those that it excludes, because they contradict each other or one would be ignored.
     pub const CONFLICTS: &'static [(&'static str, &'static [&'static str])] = &[
-        ("max_abs_error", &["error_over_range", "max_rel_error", "precision", "auto"]),
-        ("error_over_range", &["max_rel_error", "precision", "auto", "scale", "offset"]),
+        ("max_abs_error", &["precision", "auto"]),
+        ("error_over_range", &["precision", "auto", "scale", "offset"]),
         ("max_rel_error", &["precision", "auto"]),
+        ("max_mean_error", &["precision", "auto", "scale", "offset"]),
+        ("mean_error_over_range", &["precision", "auto", "scale", "offset"]),
+        ("max_mean_rel_error", &["precision", "auto", "scale", "offset"]),
+        ("lossless", &["precision", "auto", "scale", "offset", "src_min", "src_max", "readers"]),
         ("precision", &["auto", "scale", "offset"]),
         ("auto", &["scale", "offset"]),
         ("pow2", &["scale", "offset", "max_rel_error"]),
@@ -268,6 +320,12 @@ impl PackOptions {
                 "max_abs_error",
                 "error_over_range",
                 "max_rel_error",
+                "max_mean_error",
+                "mean_error_over_range",
+                "max_mean_rel_error",
+                "lossless",
+                "limits",
+                "keep_sign",
                 "precision",
                 "auto",
                 "pow2",
@@ -323,6 +381,17 @@ impl PackOptions {
                  values are read; use --max-abs-error"
             ));
         }
+        if self.limits.is_some() || self.lossless {
+            return usage(
+                "--limits and --lossless are for packing, which compares every element; a rounder does not",
+            );
+        }
+        if let Some(flag) = self.flag_of_mean() {
+            return usage(format!(
+                "{flag} bounds a mean, which is not known before all values are read; use --max-abs-error, which no mean \
+                 exceeds"
+            ));
+        }
         Ok(())
     }
 
@@ -332,8 +401,15 @@ impl PackOptions {
     }
 
     fn check_numbers(&self) -> Result<()> {
-        let bounds =
-            [self.max_abs_error, self.error_over_range, self.max_rel_error, self.precision];
+        let bounds = [
+            self.max_abs_error,
+            self.error_over_range,
+            self.max_rel_error,
+            self.max_mean_error,
+            self.mean_error_over_range,
+            self.max_mean_rel_error,
+            self.precision,
+        ];
         for (Bound { option, numbers, .. }, number) in BOUNDS.iter().zip(bounds) {
             if let Some(number) = number.filter(|&number| !numbers.contain(number)) {
                 let flag = self.flag(option);
@@ -347,6 +423,9 @@ impl PackOptions {
         }
         if let Some(Err(wrong)) = self.range.as_ref().map(ValueRange::check) {
             return usage(format!("--range: {wrong}"));
+        }
+        if let Some(Err(wrong)) = self.limits.map(Limits::check) {
+            return usage(format!("--limits: {wrong}"));
         }
         Ok(())
     }
@@ -387,7 +466,7 @@ impl PackOptions {
         let alone = alone.unwrap_or_else(|| "nothing says".to_owned());
         usage(format!(
             "{alone} what to keep; give --max-abs-error, --error-over-range, --max-rel-error, \
-             --precision or --auto, or --scale and --offset (--scale 1 casts values as they are)"
+             --max-mean-error, --mean-error-over-range, --max-mean-rel-error, --lossless, --precision or --auto, or --scale and --offset (--scale 1 casts values as they are)"
         ))
     }
 
@@ -501,10 +580,18 @@ impl PackOptions {
         Ok(Self { max_abs_error, grid, ..self.clone() })
     }
 
-    /// The same, with the error in the array's unit if it is given in units of its range.
-    pub(crate) fn for_range(self, range: f64) -> Self {
-        let Some(share) = self.error_over_range else { return self };
-        Self { max_abs_error: Some(share * range), ..self }
+    /// The largest error of any value that they allow, of values with this range.
+    pub(crate) fn absolute_bound(&self, range: f64) -> Option<f64> {
+        let of_range = self.error_over_range.map(|share| share * range);
+        let bounds = [self.max_abs_error, of_range, self.lossless.then_some(0.0)];
+        bounds.into_iter().flatten().reduce(f64::min)
+    }
+
+    /// The largest mean error that they allow, of values with this range and this mean magnitude.
+    pub(crate) fn mean_bound(&self, range: f64, magnitude: f64) -> Option<f64> {
+        let of_range = self.mean_error_over_range.map(|share| share * range);
+        let of_magnitude = self.max_mean_rel_error.map(|share| share * magnitude);
+        [self.max_mean_error, of_range, of_magnitude].into_iter().flatten().reduce(f64::min)
     }
 
     /// The flag of an option. There is none for `grid: true`, which TOML, JSON and Python have.
@@ -518,7 +605,27 @@ impl PackOptions {
 
     /// The flag that bounds the absolute error.
     pub(crate) fn flag_of_bound(&self) -> &'static str {
-        if self.error_over_range.is_some() { "--error-over-range" } else { "--max-abs-error" }
+        match self.flag_of_mean() {
+            Some(flag) => flag,
+            None if self.lossless => "--lossless",
+            None if self.error_over_range.is_some() => "--error-over-range",
+            None => "--max-abs-error",
+        }
+    }
+
+    /// The flag that bounds the relative error, alone or beside an absolute one.
+    pub(crate) fn flag_of_relative_bound(&self) -> &'static str {
+        self.flag_of_mean().unwrap_or("--max-rel-error")
+    }
+
+    /// The flag that bounds a mean, if one does.
+    pub(crate) fn flag_of_mean(&self) -> Option<&'static str> {
+        let flags = [
+            ("--max-mean-error", self.max_mean_error),
+            ("--mean-error-over-range", self.mean_error_over_range),
+            ("--max-mean-rel-error", self.max_mean_rel_error),
+        ];
+        flags.into_iter().find_map(|(flag, bound)| bound.map(|_| flag))
     }
 
     /// Whether any option says how to pack an array.
@@ -541,8 +648,17 @@ impl PackOptions {
         self.max_abs_error.is_some()
             || self.error_over_range.is_some()
             || self.max_rel_error.is_some()
+            || self.has_mean_goal()
+            || self.lossless
             || self.precision.is_some()
             || self.auto
+    }
+
+    /// Whether a mean is bounded.
+    pub(crate) fn has_mean_goal(&self) -> bool {
+        self.max_mean_error.is_some()
+            || self.mean_error_over_range.is_some()
+            || self.max_mean_rel_error.is_some()
     }
 
     /// The distance of two neighbouring stored values, in units of the largest rounding error.

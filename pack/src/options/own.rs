@@ -11,10 +11,14 @@ use super::{GRID_EXCLUDES, PackOptions, fields};
 use crate::error::{Error, Result};
 
 /// The ways to say how an array is packed; options in one row go together.
-const WAYS: [&[&str]; 7] = [
+const WAYS: [&[&str]; 11] = [
     &["max_abs_error"],
     &["error_over_range"],
     &["max_rel_error"],
+    &["max_mean_error"],
+    &["mean_error_over_range"],
+    &["max_mean_rel_error"],
+    &["lossless"],
     &["precision"],
     &["auto"],
     &["scale", "offset"],

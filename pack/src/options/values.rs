@@ -224,6 +224,97 @@ impl<'de> Deserialize<'de> for ValueRange {
     }
 }
 
+/// Two limits, each of which may be open. As text: `0,none`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Limits {
+    /// The lower one.
+    pub least: Option<f64>,
+    /// The upper one.
+    pub greatest: Option<f64>,
+}
+
+impl Limits {
+    /// Refuses limits that are not finite, and a second one below the first.
+    pub(super) fn check(self) -> Result<(), String> {
+        let Self { least, greatest } = self;
+        if let Some(limit) =
+            [least, greatest].into_iter().flatten().find(|limit| !limit.is_finite())
+        {
+            return Err(format!("{limit:?}: a finite number or none is needed"));
+        }
+        match least.zip(greatest) {
+            Some((least, greatest)) if least > greatest => {
+                Err(format!("{least:?} is above {greatest:?}; the smaller number comes first"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn of(ends: &[Value]) -> Result<Self, String> {
+        let [least, greatest] = ends else { return Err(TWO_LIMITS.to_owned()) };
+        let limits = Self { least: limit_in(least)?, greatest: limit_in(greatest)? };
+        limits.check().map(|()| limits)
+    }
+}
+
+const TWO_LIMITS: &str = "two numbers are needed, each of which may be none, such as 0 none";
+
+/// A limit as text.
+pub(super) fn limit(text: &str) -> Result<Option<f64>, String> {
+    if text == "none" {
+        return Ok(None);
+    }
+    let number = text.parse().ok().filter(|number: &f64| number.is_finite());
+    number.map(Some).ok_or_else(|| format!("{text}: a finite number or none is needed"))
+}
+
+fn limit_in(value: &Value) -> Result<Option<f64>, String> {
+    match value {
+        Value::Null => Ok(None),
+        Value::String(text) => limit(text.trim()),
+        other => limit(&other.to_string()),
+    }
+}
+
+impl fmt::Display for Limits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.least, self.greatest) {
+            (Some(least), Some(greatest)) => write!(f, "{least:?} to {greatest:?}"),
+            (Some(least), None) => write!(f, "{least:?} and more"),
+            (None, Some(greatest)) => write!(f, "{greatest:?} and less"),
+            (None, None) => f.write_str("none"),
+        }
+    }
+}
+
+impl FromStr for Limits {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let ends: Vec<Value> = text.split(',').map(|end| end.trim().into()).collect();
+        Self::of(&ends)
+    }
+}
+
+/// TOML has no null, so `none` is for an open end.
+impl Serialize for Limits {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let end = |end: Option<f64>| end.map_or(Value::from("none"), Value::from);
+        [end(self.least), end(self.greatest)].serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Limits {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let limits = match Value::deserialize(deserializer)? {
+            Value::String(text) => text.parse(),
+            Value::Array(ends) => Self::of(&ends),
+            other => Err(format!("{other}: {TWO_LIMITS}")),
+        };
+        limits.map_err(D::Error::custom)
+    }
+}
+
 /// Where NaN is stored. As text: `auto`, `min`, `max`, or a number.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum NanTo {

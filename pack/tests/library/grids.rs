@@ -347,7 +347,7 @@ fn a_bound_in_units_of_the_range_suits_every_array() {
     assert_eq!(trial.pack(share(1e-6)).unwrap().error.errors.max, 0.0);
     for (wrong, text) in [
         (json!({"error-over-range": 1}), "from 0 to below 1"),
-        (json!({"error-over-range": 0.1, "max-abs-error": 1}), "cannot be used with"),
+        (json!({"error-over-range": 0.1, "precision": 1}), "cannot be used with"),
         (json!({"error-over-range": 0.1, "scale": 1}), "cannot be used with"),
     ] {
         let options: PackOptions = serde_json::from_value(wrong).unwrap();

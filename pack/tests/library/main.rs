@@ -33,6 +33,7 @@ mod plain;
 mod promises;
 mod read;
 mod readers;
+mod requirements;
 mod room;
 mod runs;
 mod shards;

@@ -1,10 +1,13 @@
 //! Suggestions: what they find, what packing then stores, and what they say of arrays that need no bound.
 
 use crate::common::{
-    Sample, Trial, bytes, f32s, little_endian, one_thread, sharding, told, within,
+    Sample, Trial, bytes, create_group, f32s, kelvin, little_endian, one_thread, sharding, told,
+    within,
 };
 use recast_pack::report::{Counts, Known, Mark, Rung};
-use recast_pack::{CompareJob, Compressor, PackOptions, SuggestJob, SuggestReport};
+use recast_pack::{
+    ArrayRule, CompareJob, Compressor, PackOptions, Recommendations, SuggestJob, SuggestReport,
+};
 use serde_json::json;
 
 fn suggest(trial: &Trial) -> SuggestReport {
@@ -244,4 +247,42 @@ fn shards_and_chunks_that_are_not_stored_are_sampled_too() {
     let report = suggest(&trial);
     assert_eq!(report.known.counts.nan, report.sampled.elements);
     assert!(report.ladder.is_empty() && report.notes[0].contains("missing"));
+}
+
+#[test]
+fn a_recommendation_is_a_row_of_the_ladder_and_the_bound_in_the_file() {
+    let text = "
+recommendations:
+- filters: [{kind: cf-short-name, value: t2m}]
+  requirements: [{kind: mean-absolute-error-bound, value: 0.01}, {kind: data-limits, minimum: 0}]
+version: 1.0.0
+";
+    let trial = Trial::empty();
+    create_group(&trial.input());
+    let values = kelvin(3000);
+    for name in ["t2m", "other"] {
+        let sample = Sample::new("float32", &[3000], &[3000], json!("NaN"));
+        sample.write(&trial.input().join(name), &bytes(&values));
+    }
+    let recommendations = Some(Recommendations::from_yaml(text).unwrap());
+    let job = SuggestJob { recommendations, ..SuggestJob::new(trial.input()) };
+    let report = job.run_path(&one_thread()).unwrap().group().unwrap();
+    let toml = report.to_toml().unwrap();
+    let table = toml.split("[[array]]").find(|table| table.contains("\"t2m\"")).unwrap();
+    for line in [
+        "# recommended by compression-recommendations 1.0.0",
+        "max-mean-error = 0.01",
+        "limits = [0.0,\"none\"]",
+    ] {
+        assert!(table.contains(line), "{line}: {table}");
+    }
+    let rules = ArrayRule::list_from_toml(&toml).unwrap();
+    assert_eq!(rules.len(), 2);
+    let of_t2m = report.arrays.iter().find(|one| one.array == "t2m").unwrap();
+    let report = of_t2m.report().unwrap();
+    let rung = report.recommended().unwrap();
+    assert_eq!(rung.mark, Some(Mark::Recommended));
+    assert!((0.018..0.022).contains(&rung.max_abs_error), "{rung:?}");
+    let first = &report.suggestions[0].arguments;
+    assert!(first.join(" ").ends_with("--max-mean-error 0.01 --limits 0.0 none"), "{first:?}");
 }

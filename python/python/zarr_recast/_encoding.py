@@ -32,6 +32,11 @@ def encoding_for(
     max_abs_error: Any = None,
     error_over_range: Any = None,
     max_rel_error: Any = None,
+    max_mean_error: Any = None,
+    mean_error_over_range: Any = None,
+    max_mean_rel_error: Any = None,
+    limits: Any = None,
+    keep_sign: Any = None,
     precision: Any = None,
     grid: Any = None,
     range: Any = None,  # noqa: A002, the command's name
@@ -67,6 +72,12 @@ def encoding_for(
         have different units.
     max_rel_error : float, optional
         The largest allowed difference in proportion to the element, from 0 to below 1.
+    max_mean_error, mean_error_over_range, max_mean_rel_error : float, optional
+        An error that says what to do: a mean is not known before all values are. `pack` takes such bounds.
+    limits : tuple, optional
+        Decoded values lie between these where the original ones do; None for an open end: ``(0, None)``.
+    keep_sign : bool, optional
+        0 stays 0, and no other value changes its sign.
     precision : float, optional
         Values become multiples of this.
     grid : bool, optional

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -12,6 +13,7 @@ from typing import Any, Self, TypeAlias, TypeVar
 from ._errors import outside, with_parameters
 from ._options import by_path, for_all, number, of_one, options_json, own_of
 from ._progress import Show
+from ._recommendations import recommended
 from ._stores import Job, Place
 
 _T = TypeVar("_T")
@@ -223,6 +225,7 @@ class CompareReport(Report):
 _SETTINGS = {
     "source",
     "target",
+    "recommendations",
     "repack",
     "overwrite",
     "dry_run",
@@ -248,6 +251,12 @@ def pack(
     max_abs_error: ByPath[float] = None,
     error_over_range: ByPath[float] = None,
     max_rel_error: ByPath[float] = None,
+    max_mean_error: ByPath[float] = None,
+    mean_error_over_range: ByPath[float] = None,
+    max_mean_rel_error: ByPath[float] = None,
+    lossless: ByPath[bool] = None,
+    limits: ByPath[tuple[float | None, float | None]] = None,
+    keep_sign: ByPath[bool] = None,
     precision: ByPath[float] = None,
     auto: ByPath[bool] = None,
     pow2: ByPath[bool] = None,
@@ -271,6 +280,7 @@ def pack(
     shard_codecs: ByPath[str] = None,
     from_cf: ByPath[bool] = None,
     decoded_type: ByPath[Any] = None,
+    recommendations: bool | str | os.PathLike[str] | Any = False,
     repack: bool = False,
     overwrite: bool = False,
     dry_run: bool = False,
@@ -300,7 +310,16 @@ def pack(
         ``source`` may be an object of xarray, without its encoding: its blocks are computed as they are read, up to three
         times. The output is consolidated, as that of its ``to_zarr``.
     max_abs_error, error_over_range, max_rel_error, precision : float, optional
-        What to keep; see `encoding_for`.
+        What to keep; see `encoding_for`. All bounds that are given hold.
+    max_mean_error, mean_error_over_range, max_mean_rel_error : float, optional
+        The largest mean of ``|decoded - original|``: as it is, in units of each array's range, or in units of the mean of
+        ``|original|``, so that 0 stays 0, too.
+    lossless : bool, optional
+        Keep every bit, -0.0 and kinds of NaN included.
+    limits : tuple, optional
+        Decoded values lie between these where the original ones do; None for an open end: ``(0, None)``.
+    keep_sign : bool, optional
+        0 stays 0, and no other value changes its sign. Without it that is so where it takes no larger type.
     auto, data_type : bool and data type, optional
         Spread the values over the whole range of ``data_type``. Without ``auto``, only the type of stored elements.
     pow2 : bool, optional
@@ -334,6 +353,10 @@ def pack(
         ``"auto"``, ``"inside"`` or ``"outside"`` of shards.
     from_cf, decoded_type : bool and data type, optional
         Turn CF's attributes into codecs over the same stored integers.
+    recommendations : bool, path or object
+        True for what the package compression-recommendations recommends for each array, by its names and levels; or the path
+        of a file of its kind, or its ``Recommendations``. Arrays for which nothing is recommended are copied, unless a
+        bound is given. Arguments for single arrays hold in place of it.
     repack : bool
         Whether to pack packed arrays of a group, too: their decoded values, with an error that comes on top of the one
         that they have. A single array is packed in any case.
@@ -378,6 +401,7 @@ def pack(
         "job": "pack",
         "options": json.loads(options_json(**for_all(options))),
         "rules": {name: json.loads(options_json(**own_of(name, options))) for name in names},
+        "recommendations": recommended(recommendations),
         "repack": repack,
         "overwrite": overwrite,
         "dry_run": dry_run,

@@ -14,7 +14,15 @@ from ._core import displaced
 from ._json import scalar_json
 
 # The arguments that bound the error.
-GOALS = ("max_abs_error", "error_over_range", "max_rel_error", "precision")
+GOALS = (
+    "max_abs_error",
+    "error_over_range",
+    "max_rel_error",
+    "max_mean_error",
+    "mean_error_over_range",
+    "max_mean_rel_error",
+    "precision",
+)
 
 
 def by_name(
@@ -105,7 +113,10 @@ def options_json(**arguments: Any) -> str:
         if argument in GOALS:
             options[argument] = number(argument, value)
         elif argument == "range":
-            options["range"] = [_scalar("range", end) for end in _pair(value)]
+            options["range"] = [_scalar("range", end) for end in _pair("range", value)]
+        elif argument == "limits":
+            ends = _pair("limits", value)
+            options["limits"] = [None if end is None else number("limits", end) for end in ends]
         elif argument == "missing":
             several = isinstance(value, Iterable) and not isinstance(value, str)
             options["missing"] = [_scalar("missing", one) for one in (value if several else [value])]
@@ -142,12 +153,12 @@ def _scalar(argument: str, value: Any) -> int | float | str:
     return scalar_json(value, argument)
 
 
-def _pair(value: Any) -> tuple[Any, Any]:
+def _pair(argument: str, value: Any) -> tuple[Any, Any]:
     try:
         least, greatest = value
     except (TypeError, ValueError):
         raise ValueError(
-            f"range is {value!r}; it must be the least and the greatest value, such as (-40, 55)"
+            f"{argument} is {value!r}; it must be the least and the greatest value, such as (-40, 55)"
         ) from None
     return least, greatest
 

@@ -18,6 +18,8 @@ def round_to(
     *,
     max_abs_error: Any = None,
     max_rel_error: Any = None,
+    max_mean_error: Any = None,
+    keep_sign: Any = None,
     precision: Any = None,
     missing: Any = None,
     allow_constant: Any = None,
@@ -38,6 +40,10 @@ def round_to(
         The largest allowed difference between an element and its rounded value.
     max_rel_error : float, optional
         The largest allowed difference in proportion to the element, from 0 to below 1; integers stay.
+    max_mean_error : float, optional
+        An error that says what to do: a mean is not known before all values are. `pack` takes such a bound.
+    keep_sign : bool, optional
+        Rounding always keeps signs and zeros.
     precision : float, optional
         Values become multiples of this power of two.
     missing : float or sequence, optional

@@ -11,9 +11,12 @@ use super::{CompareJob, CompareReport};
 use crate::array::source::array_of;
 use crate::check::nodes::{self, Same};
 use crate::error::{Error, Interrupted, NotFound, Result};
+use crate::jobs::rules::{described, markers_of};
 use crate::jobs::tree::{ArrayOutcome, Outcome, PathReport, arrays_of};
+use crate::metadata::coordinates::Described;
 use crate::metadata::tree::{self, Node};
-use crate::options::AllClose;
+use crate::options::{AllClose, Requirement};
+use crate::recommend::Advice;
 use crate::runtime::Runtime;
 use crate::store::location::{Kind, Location, below, is_group};
 use crate::text::{as_shown, number_of_arrays};
@@ -38,6 +41,9 @@ pub struct GroupComparison {
     pub only_in_b: Vec<String>,
     /// All arrays together.
     pub total: GroupTotal,
+    /// Whether anything was required.
+    #[serde(skip)]
+    is_judged: bool,
 }
 
 /// All arrays of two groups together.
@@ -87,15 +93,24 @@ impl CompareJob {
         };
         let pairs: Vec<_> =
             of_a.iter().filter_map(|(path, a)| Some((*path, (*a, *of_b.get(path)?)))).collect();
+        let described = described(&a);
+        let is_judged = self.recorded
+            || self.tolerance.is_some()
+            || !self.requirements.is_empty()
+            || self.recommendations.is_some();
         let compared = runtime.each_array(pairs.into_iter(), |path, (a, b)| {
-            Ok(ArrayOutcome { array: path.to_owned(), outcome: self.pair(a, b, runtime)? })
+            Ok(ArrayOutcome {
+                array: path.to_owned(),
+                outcome: self.pair(a, b, &described, runtime)?,
+            })
         })?;
         Ok(GroupComparison {
             a: as_shown(&self.a),
             b: as_shown(&self.b),
             tolerance: self.tolerance,
             recorded: self.recorded && self.tolerance.is_none(),
-            total: GroupTotal::of(&compared, self.recorded || self.tolerance.is_some()),
+            total: GroupTotal::of(&compared, is_judged),
+            is_judged,
             arrays: compared,
             only_in_a: without(&of_a, &of_b),
             only_in_b: without(&of_b, &of_a),
@@ -103,7 +118,13 @@ impl CompareJob {
     }
 
     /// Compares an array that both groups have. Only an interruption is an error.
-    fn pair(&self, a: &Node, b: &Node, runtime: &Runtime) -> Result<Outcome<CompareReport>> {
+    fn pair(
+        &self,
+        a: &Node,
+        b: &Node,
+        described: &[Described<'_>],
+        runtime: &Runtime,
+    ) -> Result<Outcome<CompareReport>> {
         let is_number = |node: &Node| node.type_without_numbers().is_none();
         let is_decoded = |node: &Node| is_number(node) && array_of(node).is_ok();
         let compare = || -> Result<Outcome<CompareReport>> {
@@ -116,8 +137,15 @@ impl CompareJob {
                 };
                 return Ok(Outcome::Kept { reason: reason.to_owned() });
             }
+            let advice =
+                self.recommendations.as_ref().map(|all| all.advice(&markers_of(a, described)));
+            let requirements = match advice {
+                Some(Advice::Pack(options)) => Requirement::of(&options),
+                Some(Advice::None | Advice::NotKnown(_)) | None => self.requirements.clone(),
+            };
             let (a, b) = (below(&self.a, &a.path), below(&self.b, &b.path));
-            let report = Self { a, b, ..self.clone() }.run(runtime).map_err(Error::into_inner)?;
+            let job = Self { a, b, requirements, recommendations: None, ..self.clone() };
+            let report = job.run(runtime).map_err(Error::into_inner)?;
             Ok(Outcome::Done { report: Box::new(report) })
         };
         match compare() {
@@ -184,7 +212,7 @@ impl GroupComparison {
             };
             failures.extend(failure.map(|failure| (array.as_str(), failure)));
         }
-        if self.recorded || self.tolerance.is_some() {
+        if self.is_judged {
             for (group, only) in [("A", &self.only_in_a), ("B", &self.only_in_b)] {
                 let failure = |array: &String| format!("{array} is only in {group}");
                 failures.extend(only.iter().map(|array| (array.as_str(), failure(array))));

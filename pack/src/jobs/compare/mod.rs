@@ -16,12 +16,15 @@ use crate::array::pairs::{Pairs, Stored};
 use crate::array::region::Region;
 use crate::array::source::Source;
 use crate::check::chunk_check::Expected;
-use crate::check::comparison::{Comparison, Errors, Found, Tolerance};
+use crate::check::comparison::{Comparison, Errors, Found, Keeps, Tolerance};
 use crate::check::metrics::{Metrics, Patterns};
-use crate::check::recorded::RecordedBound;
+use crate::check::recorded::{RecordedBound, recorded_requirements};
+use crate::choose::goals::reached;
 use crate::error::{Error, Result};
+use crate::jobs::advised::markers_alone;
 use crate::json;
-use crate::options::AllClose;
+use crate::options::{AllClose, PackOptions, Reached, Requirement};
+use crate::recommend::{Advice, Recommendations};
 use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{Charts, Labels, Pieces};
 use crate::scan::counts::Counts;
@@ -44,6 +47,11 @@ pub struct CompareJob {
     /// Without a tolerance, checks each element against the bound that the attribute `recast` of `b` records; if it
     /// records none, elements must be equal.
     pub recorded: bool,
+    /// Checks these, if there are any, in place of what is recorded.
+    pub requirements: Vec<Requirement>,
+    /// Checks what these recommend for each array of `a`, in place of what is recorded; arrays for which they recommend nothing as
+    /// without them.
+    pub recommendations: Option<Recommendations>,
     /// Gathers [`Charts`] for the reports, in a pass of their own.
     pub charts: bool,
     /// Measures [`Metrics`], too, in passes of their own.
@@ -70,6 +78,9 @@ pub struct CompareReport {
     /// Whether such a bound was looked for.
     #[serde(skip)]
     looked_for_bound: bool,
+    /// What was reached of each requirement, if there are any.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<Reached>,
     /// Counts of elements.
     pub counts: CompareCounts,
     /// The errors of `b` against `a`.
@@ -124,6 +135,8 @@ impl CompareJob {
             b: b.into(),
             tolerance: None,
             recorded: false,
+            requirements: Vec::new(),
+            recommendations: None,
             charts: false,
             metrics: false,
         }
@@ -156,17 +169,24 @@ impl CompareJob {
         let workers = Workers::within(runtime, memory)?;
         let markers = Markers::of(&a);
         let survey = survey(&a, &markers, &workers)?;
-        let recorded = (self.recorded && self.tolerance.is_none()).then(|| {
-            let [a, b] = [&a, &b].map(|source| source.array().attributes());
-            RecordedBound::of(b, a)
-        });
+        let advice = self.recommendations.as_ref().map(|by| by.advice(&markers_alone(&a)));
+        let required = match advice {
+            Some(Advice::Pack(options)) => Requirement::of(&options),
+            Some(Advice::None | Advice::NotKnown(_)) | None => self.requirements.clone(),
+        };
+        let of_record = self.recorded && self.tolerance.is_none() && required.is_empty();
+        let [of_a, of_b] = [&a, &b].map(|source| source.array().attributes());
+        let recorded = of_record.then(|| RecordedBound::of(of_b, of_a));
+        let required = if of_record { recorded_requirements(of_b, of_a) } else { required };
         let equal = AllClose { atol: 0.0, rtol: 0.0 };
         let of_record = recorded.map(|bound| bound.map_or(equal, |bound| bound.tolerance));
         let asked = self.tolerance.or(of_record);
-        let AllClose { atol: absolute, rtol: relative } =
-            asked.unwrap_or(AllClose { atol: f64::INFINITY, rtol: 0.0 });
-        let tolerance =
-            Tolerance { absolute, relative, name: "the tolerance", allow_collisions: false };
+        let bound = asked.unwrap_or(AllClose { atol: f64::INFINITY, rtol: 0.0 });
+        let range = survey.extent_of_error();
+        let other = (recorded.is_some() || required.is_empty()).then_some(bound);
+        let tolerance = tolerance(&required, other, range, common);
+        let is_relative = tolerance.relative > 0.0;
+        let is_judged = asked.is_some() || !required.is_empty();
         let expected = Expected {
             element_type: common,
             markers: in_type(&markers, common)?,
@@ -174,6 +194,7 @@ impl CompareJob {
             masked: in_type(&Markers::of(&b), common)?,
             tolerance,
             counts: true,
+            sums_exactly: true,
         };
         let pair = Pair { a: Side::new(&a, common)?, b: Side::new(&b, common)?, expected };
         let is_unnamed = |marker: &&Scalar| {
@@ -198,6 +219,7 @@ impl CompareJob {
             tolerance: asked,
             recorded: recorded.flatten(),
             looked_for_bound: recorded.is_some(),
+            requirements: reached(&required, &sums, range),
             counts: CompareCounts {
                 elements: a.elements() as u64,
                 compared: sums.elements,
@@ -205,9 +227,9 @@ impl CompareJob {
                 became_nan: sums.became_nan,
                 became_missing: sums.became_missing,
                 other_nan: comparison.other_nan,
-                over: asked.map(|_| comparison.wrong),
+                over: is_judged.then_some(comparison.wrong),
             },
-            error: comparison.errors(extent, relative > 0.0),
+            error: comparison.errors(extent, is_relative),
             metrics,
             unnamed,
             first_other_nan: comparison.first_other_nan.clone(),
@@ -223,8 +245,13 @@ impl CompareReport {
     /// Why `b` is not within the tolerance, with the first and the worst element; `None` if it is.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
-        let AllClose { atol, rtol } = self.tolerance?;
+        if self.tolerance.is_none() && self.requirements.is_empty() {
+            return None;
+        }
         let Some((first, why)) = self.first_over.as_ref().zip(self.why.as_ref()) else {
+            if let Some(broken) = self.requirements.iter().find(|one| !one.is_kept) {
+                return Some(format!("{}: {broken}", self.b));
+            }
             let unnamed = self.unnamed.first()?;
             return Some(format!(
                 "{}: {unnamed} marks missing values in {}, but no attribute _FillValue or \
@@ -234,7 +261,8 @@ impl CompareReport {
         };
         let Errors { max, worst, max_relative, worst_relative, .. } = &self.error;
         // The worst by the kind of the tolerance, if it has only one kind.
-        let worst = match max_relative.zip(worst_relative.as_ref()).filter(|_| atol == 0.0) {
+        let is_absolute = self.tolerance.is_some_and(|tolerance| tolerance.atol > 0.0);
+        let worst = match max_relative.zip(worst_relative.as_ref()).filter(|_| !is_absolute) {
             Some((max, worst)) => Some(format!("; worst {worst}: off by {max:?} of the value")),
             None => worst.as_ref().map(|worst| format!("; worst {worst}: off by {max:?}")),
         };
@@ -244,7 +272,12 @@ impl CompareReport {
                 "0 (no attribute recast of it records a bound against A; --atol gives one)"
                     .to_owned()
             }
-            None => format!("--atol {atol:?} and --rtol {rtol:?} allow"),
+            None => match self.tolerance {
+                Some(AllClose { atol, rtol }) => {
+                    format!("--atol {atol:?} and --rtol {rtol:?} allow")
+                }
+                None => "the requirements allow".to_owned(),
+            },
         };
         Some(format!(
             "{}: {} of {} elements differ by more than {allowed}; first {first}: {why}{}",
@@ -254,6 +287,32 @@ impl CompareReport {
             worst.unwrap_or_default()
         ))
     }
+}
+
+/// What requirements allow for each element of arrays with a range, compared in a type; in place of the bound that they give, another
+/// one if there is one.
+fn tolerance(
+    required: &[Requirement],
+    other: Option<AllClose>,
+    range: f64,
+    common: ElementType,
+) -> Tolerance {
+    let mut options = PackOptions::default();
+    for one in required {
+        one.ask(&mut options);
+    }
+    let asked = (options.absolute_bound(range), options.max_rel_error);
+    let (absolute, relative, is_each) = match asked {
+        (None, None) => (f64::INFINITY, 0.0, false),
+        (Some(absolute), None) => (absolute, 0.0, false),
+        (None, Some(relative)) => (0.0, relative, false),
+        (Some(absolute), Some(relative)) => (absolute, relative, true),
+    };
+    let of_other = other.map(|AllClose { atol, rtol }| (atol, rtol, false));
+    let (absolute, relative, is_each) = of_other.unwrap_or((absolute, relative, is_each));
+    let keeps = Keeps::of(&options, common);
+    let name = "the tolerance";
+    Tolerance { absolute, relative, is_each, name, allow_collisions: false, keeps }
 }
 
 /// The type in which elements of two types are compared. Elements that it does not have are an error: of uint64 beside

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::slice;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use recast_kernels::Scalar;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -12,13 +12,16 @@ use zarr_recast::fill_value::to_json;
 use crate::array::source::Source;
 use crate::check::comparison::Tolerance;
 use crate::check::recorded::{
-    ABSOLUTE, CLAMPED, RELATIVE, RecordedBound, SOURCE, earlier_packings,
+    ABSOLUTE, CLAMPED, RECOMMENDED_BY, RELATIVE, REQUIREMENTS, RecordedBound, SOURCE,
+    earlier_packings,
 };
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::jobs::advised::markers_alone;
 use crate::json;
 use crate::metadata::document::{GRID, MISSING, PROVENANCE};
-use crate::options::{AllClose, PackOptions};
-use crate::runtime::Workers;
+use crate::options::{AllClose, PackOptions, Requirement};
+use crate::recommend::{Advice, Recommendations};
+use crate::runtime::{Runtime, Workers};
 use crate::scan::lattice::Lattice;
 use crate::scan::missing::{Markers, advice_on_suspects, customary_markers};
 use crate::scan::survey::Survey;
@@ -36,6 +39,8 @@ pub struct PackJob {
     pub output: PathBuf,
     /// How to pack it.
     pub options: PackOptions,
+    /// Where the goals in the options come from, if somebody recommends them.
+    pub recommended_by: Option<String>,
     /// Combines the ranges of these arrays and `input`, so that packing each with this list gives all the same
     /// codecs.
     pub scale_from: Vec<PathBuf>,
@@ -59,11 +64,42 @@ impl PackJob {
             input: input.into(),
             output: output.into(),
             options,
+            recommended_by: None,
             scale_from: Vec::new(),
             overwrite: false,
             provenance: true,
             charts: false,
         }
+    }
+
+    /// The same with what is recommended for the array, beside its own options. Goals of its own hold in place of
+    /// recommended ones.
+    ///
+    /// # Errors
+    /// Nothing is recommended for the array, or something that is not known here; an array that cannot be opened.
+    pub fn recommended(
+        self,
+        by: &Recommendations,
+        runtime: &Runtime,
+    ) -> std::result::Result<Self, Error> {
+        Ok(self.with_advice(by, runtime)?)
+    }
+
+    fn with_advice(self, by: &Recommendations, runtime: &Runtime) -> Result<Self> {
+        if self.options.says_how() {
+            return Ok(self);
+        }
+        let source = Source::open_for(runtime, &self.input)?;
+        let options = match by.advice(&markers_alone(&source)) {
+            Advice::Pack(options) => {
+                options.beside(&self.options.clone().into()).map_err(Error::into_inner)?
+            }
+            Advice::None => {
+                bail!("{}: nothing is recommended for it; give a bound", self.input.display())
+            }
+            Advice::NotKnown(reason) => bail!("{}: {reason}; give a bound", self.input.display()),
+        };
+        Ok(Self { options, recommended_by: Some(by.source.clone()), ..self })
     }
 }
 
@@ -71,7 +107,9 @@ impl PackJob {
 pub(super) struct Batch<'a> {
     /// The arrays, of which at least one is packed.
     pub(super) members: Vec<Member<'a>>,
-    /// How all members are packed: the options, completed by the type and range of the members.
+    /// How all are packed, with what follows from their type.
+    pub(super) asked: &'a PackOptions,
+    /// The same with the bound of every element that follows from their range, and from bounds of means.
     pub(super) options: &'a PackOptions,
     /// The survey of all members together.
     pub(super) survey: &'a Survey,
@@ -81,6 +119,7 @@ pub(super) struct Batch<'a> {
 }
 
 /// An array of a batch.
+#[derive(Clone, Copy)]
 pub(super) struct Member<'a> {
     pub(super) source: &'a Source,
     pub(super) survey: &'a Survey,
@@ -107,6 +146,11 @@ pub struct Suspect {
 }
 
 impl<'a> Batch<'a> {
+    /// The same with options that have a bound of every element.
+    pub(super) fn with_bound<'b>(&'b self, options: &'b PackOptions) -> Batch<'b> {
+        Batch { members: self.members.clone(), options, ..*self }
+    }
+
     pub(super) fn is_dry_run(&self) -> bool {
         self.packed().all(|(_, place)| place.destination.is_none())
     }
@@ -131,9 +175,9 @@ impl<'a> Batch<'a> {
                 "source_data_type": member.source.element_type().name(),
             });
             let object = provenance.as_object_mut().context("provenance is an object")?;
-            let Tolerance { absolute, relative, .. } = tolerance;
+            let Tolerance { absolute, relative, is_each, .. } = tolerance;
             let bounds = [
-                (ABSOLUTE, Some(absolute).filter(|_| relative == 0.0)),
+                (ABSOLUTE, Some(absolute).filter(|_| relative == 0.0 || is_each)),
                 (RELATIVE, Some(relative).filter(|_| relative > 0.0)),
                 ("error_over_range", self.options.error_over_range),
                 ("precision", self.options.precision),
@@ -142,6 +186,14 @@ impl<'a> Batch<'a> {
                 if let Some(bound) = bound.filter(|bound| bound.is_finite()) {
                     object.insert(name.into(), serde_json::to_value(bound)?);
                 }
+            }
+            let by = member.place.and_then(|place| place.job.recommended_by.as_ref());
+            if by.is_some() || Requirement::of(self.asked).iter().any(|one| one.is_more()) {
+                // Known once all elements are compared.
+                object.insert(REQUIREMENTS.into(), Value::Null);
+            }
+            if let Some(by) = by {
+                object.insert(RECOMMENDED_BY.into(), by.as_str().into());
             }
             let PackOptions { src_min, src_max, .. } = self.options;
             for (name, end) in CLAMPED.into_iter().zip([src_min, src_max]) {

@@ -18,12 +18,14 @@ use crate::array::region::{Block, Region, spread};
 use crate::array::writer::{Encoding, Writer};
 use crate::check::chunk_check::{ElementChecker, Expected};
 use crate::check::comparison::{Comparison, Tolerance};
-use crate::check::recorded::ABSOLUTE;
+use crate::check::recorded::{ABSOLUTE, REQUIREMENTS};
 use crate::choose::candidate::Candidate;
 use crate::choose::compression::Level;
+use crate::choose::goals::{judge, reached};
 use crate::error::Result;
 use crate::metadata::byte_codecs::Storage;
 use crate::metadata::document::PROVENANCE;
+use crate::options::{Reached, Requirement};
 use crate::runtime::Workers;
 use crate::scan::limits::ClampStats;
 use crate::store::staging::Staged;
@@ -47,6 +49,8 @@ pub(super) struct Encoded {
     /// All codecs, as in zarr.json.
     pub(super) codecs: Value,
     pub(super) stats: ChunkStats,
+    /// What was reached of what is asked for.
+    pub(super) reached: Vec<Reached>,
     /// The number of chunks in the sample of a dry run.
     pub(super) sampled: Option<u64>,
 }
@@ -108,6 +112,9 @@ impl Batch<'_> {
         };
         let chunk = |number| encoder.chunk(number);
         let mut stats = self.workers.merge(pass, count, chunk, ChunkStats::merge)?;
+        let range = self.survey.extent_of_error();
+        let reached = reached(&Requirement::of(self.asked), &stats.comparison.sums, range);
+        judge(&reached)?;
         let mut sampled = None;
         match scope {
             Scope::All(directory) => {
@@ -117,6 +124,8 @@ impl Batch<'_> {
                     let kept = half.max(stats.comparison.sums.max).min(tolerance.absolute);
                     encoder.writer.record(PROVENANCE, ABSOLUTE, kept.into());
                 }
+                let reached = serde_json::to_value(&reached)?;
+                encoder.writer.record(PROVENANCE, REQUIREMENTS, reached);
                 encoder.writer.finish(directory)?;
             }
             Scope::Estimate(_) => {
@@ -127,7 +136,7 @@ impl Batch<'_> {
             Scope::CheckOnly => {}
         }
         let codecs = encoder.writer.codecs().clone();
-        Ok(Encoded { staged: None, candidate, storage, codecs, stats, sampled })
+        Ok(Encoded { staged: None, candidate, storage, codecs, stats, reached, sampled })
     }
 }
 
@@ -164,7 +173,8 @@ impl<'a> ChunkEncoder<'a> {
         };
         let writer =
             Writer::new(source, &encoding, batch.attributes(member, tolerance, candidate.only)?)?;
-        let checker = Expected::of(member.survey, tolerance).checker()?;
+        let expected = Expected::of(member.survey, tolerance);
+        let checker = expected.with_exact_sums(batch.asked.has_mean_goal()).checker()?;
         let dimensions = source.array().dimensionality();
         let of_part = ByteEncoder::for_blocks(encoding.element_type, storage, dimensions)?;
         let inner = source.encoded_chunk_shape()?;

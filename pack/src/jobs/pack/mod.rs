@@ -21,6 +21,7 @@ use crate::choose::candidate::Candidate;
 use crate::choose::candidates::Candidates;
 use crate::choose::compression::{TrialBlocks, with_storage};
 use crate::choose::facts::Facts;
+use crate::choose::goals::{Goals, MeanExceeded};
 use crate::choose::proof::refuse_constant;
 use crate::error::{Result, usage};
 use crate::jobs::job;
@@ -105,15 +106,16 @@ pub(crate) fn pack_together(
     let workers = Workers::within(runtime, sources.iter().map(Source::chunk_memory))?;
     let options = options.for_type(sources.first().context("no array")?.element_type())?;
     let (surveys, all) = survey_all(&sources, &options, &workers)?;
-    let options = options.for_range(all.extent_of_error());
     let members = sources.iter().zip(&surveys).enumerate();
     let members = members.map(|(number, (source, survey))| {
         let place = places.get(number).copied();
         Member { source, survey, place }
     });
     let members = members.collect();
-    let batch = Batch { members, options: &options, survey: &all, workers: &workers, provenance };
-    let encoded = batch.with_first_candidate(started)?;
+    let (asked, options) = (&options, &options);
+    let batch = Batch { members, asked, options, survey: &all, workers: &workers, provenance };
+    let (options, encoded) = batch.with_first_candidate(started)?;
+    let batch = batch.with_bound(&options);
     let packed = batch.packed().zip(encoded);
     packed.map(|(packed, (encoded, seconds))| batch.done(packed, encoded, seconds)).collect()
 }
@@ -185,8 +187,22 @@ fn survey_all(
 }
 
 impl Batch<'_> {
-    /// Packs all arrays with the first candidate that loses no element of any. Returns each with the seconds that it took.
-    fn with_first_candidate(&self, started: Instant) -> Result<Vec<(Encoded, f64)>> {
+    /// Packs all arrays with the first candidate that loses no element of any and keeps the bounds of means. Returns the
+    /// options with the bound of every element that follows, and each array with the seconds that it took.
+    fn with_first_candidate(&self, started: Instant) -> Result<(PackOptions, Vec<(Encoded, f64)>)> {
+        let mut goals = Goals::new(self.asked, self.survey)?;
+        loop {
+            let options = goals.options();
+            match self.with_bound(&options).with_first_in_bound(started) {
+                Ok(all) => return Ok((options, all)),
+                Err(error) if goals.advance(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The same with the bound of every element.
+    fn with_first_in_bound(&self, started: Instant) -> Result<Vec<(Encoded, f64)>> {
         let name = self.members.first().map(Member::name).unwrap_or_default();
         let facts = Facts::new(name, self.options, self.survey, Some(self.workers))?;
         let mut candidates = Candidates::new(&facts);
@@ -194,6 +210,12 @@ impl Batch<'_> {
         while let Some(candidate) = candidates.next() {
             match self.pack_all(&facts, candidate?, &mut blocks, started) {
                 Ok(all) => return Ok(all),
+                // A finer type of floating-point numbers has a smaller mean error, too.
+                Err(error)
+                    if self.options.max_rel_error.is_some() && error.is::<MeanExceeded>() =>
+                {
+                    candidates.reject(Violation::elsewhere(&error.to_string()).into())?;
+                }
                 Err(error) => candidates.reject(error)?,
             }
         }
@@ -351,12 +373,19 @@ pub(crate) fn estimate(
     options: &PackOptions,
     workers: &Workers,
 ) -> Result<Estimate> {
-    let options = options.for_type(survey.element_type)?.for_range(survey.extent_of_error());
+    let options = options.for_type(survey.element_type)?;
     let job = PackJob::new(source.path(), "", options);
     let place = Place { job: &job, destination: None };
     let members = vec![Member { source, survey, place: Some(place) }];
-    let batch = Batch { members, options: &job.options, survey, workers, provenance: true };
-    let mut encoded = batch.with_first_candidate(Instant::now())?;
+    let batch = Batch {
+        members,
+        asked: &job.options,
+        options: &job.options,
+        survey,
+        workers,
+        provenance: true,
+    };
+    let (_, mut encoded) = batch.with_first_candidate(Instant::now())?;
     let (encoded, _) = encoded.pop().context("no array")?;
     Ok(Estimate {
         data_type: encoded.candidate.chain.encoded_type(),

@@ -13,7 +13,7 @@ use crate::choose::candidate::Candidate;
 use crate::jobs::cf::attributes::is_packed;
 use crate::json;
 use crate::metadata::shard_codecs::{Readers, readers};
-use crate::options::{AllClose, PackOptions};
+use crate::options::{AllClose, PackOptions, Reached};
 use crate::round::rounder::{Rounded, Rounder};
 use crate::scan::charts::Charts;
 use crate::scan::counts::Counts;
@@ -104,6 +104,11 @@ pub struct PackReport {
     pub ratio: Option<f64>,
     /// The errors of decoded elements.
     pub error: PackErrors,
+    /// Who recommends the requirements.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recommended_by: Option<String>,
+    /// What was reached of each requirement.
+    pub requirements: Vec<Reached>,
     /// Whether the values are already integers of the narrowest type, so that no value codecs are needed.
     pub already_narrowest: bool,
     /// What all stored values have in common, if they are plain numbers that were rounded.
@@ -336,7 +341,7 @@ impl PackReport {
         suspects: Vec<Suspect>,
         seconds: f64,
     ) -> Self {
-        let Encoded { candidate, storage, codecs, stats, sampled, .. } = encoded;
+        let Encoded { candidate, storage, codecs, stats, reached, sampled, .. } = encoded;
         let (survey, options) = (member.survey, batch.options);
         let elements = member.source.elements() as u64;
         let source_bytes = elements.saturating_mul(survey.element_type.size() as u64);
@@ -420,6 +425,8 @@ impl PackReport {
                 precision: options.precision,
                 largest_clamping: clamping.largest,
             },
+            recommended_by: place.job.recommended_by.clone(),
+            requirements: reached,
             already_narrowest: survey.element_type.is_integer()
                 && candidate.codecs.is_empty()
                 && !options.is_plain(),

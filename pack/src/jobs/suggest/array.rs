@@ -8,11 +8,14 @@ use recast_kernels::{Scalar, in_default_environment};
 use serde_json::{Map, Value};
 
 use super::ladder::Tried;
-use super::{Mark, Rung, SuggestReport, Suggestion};
+use super::{Advised, Mark, Rung, SuggestReport, Suggestion};
 use crate::array::source::Source;
 use crate::error::{Error, Result, usage};
+use crate::jobs::advised::markers_alone;
 use crate::jobs::cf::attributes::is_packed;
-use crate::options::{Compressor, PackOptions};
+use crate::options::{Compressor, PackOptions, Requirement};
+use crate::recommend::markers::Markers as CommunityMarkers;
+use crate::recommend::{Advice, Recommendations};
 use crate::runtime::{Runtime, Workers};
 use crate::scan::missing::{Markers, advice_on_suspects, customary_markers};
 use crate::scan::surveyor::survey;
@@ -50,6 +53,8 @@ pub struct SuggestJob {
     pub input: PathBuf,
     /// How it would be packed, without a bound.
     pub options: PackOptions,
+    /// Recommendations, of which the report has what they come to.
+    pub recommendations: Option<Recommendations>,
     /// For a group: the `recast.toml` that commands in the report name; the job does not write it.
     pub config: Option<PathBuf>,
 }
@@ -58,7 +63,12 @@ impl SuggestJob {
     /// For an array or a group, packed with the command's default settings.
     #[must_use]
     pub fn new(input: impl Into<PathBuf>) -> Self {
-        Self { input: input.into(), options: PackOptions::default(), config: None }
+        Self {
+            input: input.into(),
+            options: PackOptions::default(),
+            recommendations: None,
+            config: None,
+        }
     }
 
     /// Looks at an array; [`Self::run_path`] is for groups, too.
@@ -69,7 +79,22 @@ impl SuggestJob {
     pub fn run(&self, runtime: &Runtime) -> std::result::Result<SuggestReport, Error> {
         check(&self.options)?;
         in_default_environment((self, runtime), |(job, runtime)| {
-            Ok(suggest_for(&Source::open_for(runtime, &job.input)?, &job.options, runtime)?)
+            let source = Source::open_for(runtime, &job.input)?;
+            let advice = job.advice(&markers_alone(&source));
+            Ok(suggest_for(&source, &job.options, advice, runtime)?)
+        })
+    }
+
+    /// What is recommended for an array: that, or why nothing is; `None` without recommendations.
+    pub(super) fn advice(&self, markers: &CommunityMarkers) -> Option<Result<Advised, String>> {
+        let by = self.recommendations.as_ref()?;
+        Some(match by.advice(markers) {
+            Advice::Pack(options) => {
+                let requirements = Requirement::of(&options);
+                Ok(Advised { by: by.source.clone(), requirements, options: *options })
+            }
+            Advice::None => Err("nothing is recommended for it".to_owned()),
+            Advice::NotKnown(reason) => Err(reason),
         })
     }
 }
@@ -89,11 +114,12 @@ pub(super) fn check(options: &PackOptions) -> Result<()> {
 pub(super) fn suggest_for(
     source: &Source,
     options: &PackOptions,
+    advice: Option<Result<Advised, String>>,
     runtime: &Runtime,
 ) -> Result<SuggestReport> {
     let workers = Workers::within(runtime, [source.chunk_memory()])?;
     let sample = Sample::read(source, &workers)?;
-    suggest(&sample, source.array().shape(), options, &workers, runtime)
+    suggest(&sample, source.array().shape(), options, advice, &workers, runtime)
 }
 
 /// Suggests a bound for elements that the caller reads, such as an array of another library: this says which parts of it to
@@ -176,7 +202,7 @@ impl SuggestFromBlocks {
             let Self { shape, fill_value, attributes, options, layout } = request;
             let name = Path::new(name);
             let sample = Sample::of_blocks(name, layout, *fill_value, attributes, &blocks)?;
-            Ok(suggest(&sample, shape, options, &Workers::new(runtime)?, runtime)?)
+            Ok(suggest(&sample, shape, options, None, &Workers::new(runtime)?, runtime)?)
         })
     }
 }
@@ -189,9 +215,15 @@ fn suggest(
     sample: &Sample,
     shape: &[u64],
     options: &PackOptions,
+    advice: Option<Result<Advised, String>>,
     workers: &Workers,
     runtime: &Runtime,
 ) -> Result<SuggestReport> {
+    let (advice, unadvised) = match advice {
+        Some(Ok(advice)) => (Some(advice), None),
+        Some(Err(reason)) => (None, Some(reason)),
+        None => (None, None),
+    };
     let input = as_shown(sample.source.path());
     let markers = Markers::with(&sample.source, options)?;
     let mut survey = survey(&sample.source, &markers, workers)?;
@@ -214,7 +246,8 @@ fn suggest(
         bytes += elements.len();
         bytes <= EXCERPTS
     });
-    let tried = Tried { sample, survey: &survey, known, information, options };
+    let tried =
+        Tried { sample, survey: &survey, known, information, options, advice: advice.as_ref() };
     let (mut ladder, mut recommended, mut suggestions) = (Vec::new(), None, Vec::new());
     if tried.known.range.is_some() {
         let quiet = Workers::new(&Runtime { progress: None, ..runtime.clone() })?;
@@ -227,12 +260,13 @@ fn suggest(
         data_type: survey.element_type,
         bytes: tried.bytes(),
         sampled: sample.sampled.clone(),
-        notes: tried.notes(),
+        notes: unadvised.into_iter().chain(tried.notes()).collect(),
         known: tried.known,
         information: tried.information,
         no_information,
         ladder,
         recommended,
+        advice: advice.clone(),
         suggestions,
     })
 }
@@ -313,11 +347,22 @@ impl Tried<'_> {
         }
         let is_integer = self.survey.element_type.is_integer();
         let mut suggestions = Vec::new();
+        if let Some(Advised { by, requirements, options }) = self.advice {
+            let mut arguments: Vec<String> =
+                requirements.iter().flat_map(|one| one.arguments()).collect();
+            if !options.missing.is_empty() {
+                arguments.push("--missing".to_owned());
+                arguments.extend(options.missing.iter().map(ToString::to_string));
+            }
+            let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+            suggestions.push(with(&arguments, format!("recommended by {by}")));
+        }
         for rung in ladder {
             let Some(mark) = rung.mark else { continue };
             let bound = format!("{:?}", rung.max_abs_error);
             let arguments: &[&str] = if is_integer { &[] } else { &["-e", &bound] };
             let reason = match mark {
+                Mark::Recommended => continue,
                 Mark::LosesNothing | Mark::KeepsSteps => mark.name().to_owned(),
                 Mark::MostInformation | Mark::Information => {
                     format!("keeps {} of the information", mark.name())

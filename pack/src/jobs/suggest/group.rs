@@ -14,7 +14,7 @@ use super::array::{
 use super::{SuggestReport, Suggestion};
 use crate::array::source::{Source, fill_check};
 use crate::error::{Error, Result, is_of_array, usage};
-use crate::jobs::rules::{described, properties};
+use crate::jobs::rules::{described, markers_of, properties};
 use crate::jobs::tree::{ArrayOutcome, Outcome, PathReport, each_array};
 use crate::metadata::coordinates::coordinates;
 use crate::metadata::tree;
@@ -63,7 +63,8 @@ impl SuggestJob {
 
     fn suggest_group(&self, runtime: &Runtime) -> Result<SuggestGroupReport> {
         let nodes = tree::nodes_at(&self.input)?;
-        let coordinates = coordinates(&described(&nodes));
+        let described = described(&nodes);
+        let coordinates = coordinates(&described);
         let arrays = each_array(&nodes, None, runtime, |node| {
             let known = properties(node, &coordinates, self.options.from_cf, false);
             let integers = known
@@ -73,7 +74,8 @@ impl SuggestJob {
                 return Ok(Outcome::Kept { reason });
             }
             let source = Source::of_node(node, fill_check(runtime));
-            match source.and_then(|source| suggest_for(&source, &self.options, runtime)) {
+            let advice = self.advice(&markers_of(node, &described));
+            match source.and_then(|source| suggest_for(&source, &self.options, advice, runtime)) {
                 Ok(report) => Ok(Outcome::Done { report: Box::new(report) }),
                 Err(error) if is_of_array(&error) => {
                     Ok(Outcome::Failed { reason: format!("{error:#}") })
@@ -156,17 +158,21 @@ impl SuggestGroupReport {
         for note in &report.notes {
             writeln!(text, "# {note}")?;
         }
-        let goal = match report.recommended() {
-            Some(rung) => {
+        let goal = match (report.recommended(), &report.advice) {
+            (_, Some(advice)) => {
+                writeln!(text, "# recommended by {}", advice.by)?;
+                advice.options.beside(&self.options.clone().into()).map_err(Error::into_inner)?
+            }
+            (Some(rung), None) => {
                 let mark = rung.mark.map_or("", |mark| mark.name());
                 let size = bytes(rung.stored_bytes as f64);
                 writeln!(text, "# {mark}: {size}, {}", times_smaller(rung.ratio))?;
                 PackOptions { max_abs_error: Some(rung.max_abs_error), ..self.options.clone() }
             }
-            None if report.ladder.is_empty() => {
+            (None, None) if report.ladder.is_empty() => {
                 return Ok(text + "skip = true\n");
             }
-            None => {
+            (None, None) => {
                 text.push_str("# Nothing says which bound; this is a thousandth of the range.\n");
                 PackOptions { error_over_range: Some(0.001), ..self.options.clone() }
             }

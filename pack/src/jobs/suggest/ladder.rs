@@ -3,7 +3,8 @@
 use anyhow::Context;
 use recast_kernels::ElementType;
 
-use super::{Mark, Rung};
+use super::{Advised, Mark, Rung};
+use crate::choose::goals::Goals;
 use crate::error::{Result, is_of_array};
 use crate::jobs::pack::{Estimate, estimate};
 use crate::options::PackOptions;
@@ -35,6 +36,8 @@ pub(super) struct Tried<'a> {
     pub(super) information: Option<Information>,
     /// How to pack, without a bound.
     pub(super) options: &'a PackOptions,
+    /// What is recommended.
+    pub(super) advice: Option<&'a Advised>,
 }
 
 impl Tried<'_> {
@@ -73,14 +76,41 @@ impl Tried<'_> {
             // Values that are all equal need no ladder.
             Some(refusal) if rungs.is_empty() && self.known.extent() > 0.0 => Err(refusal),
             _ => {
-                let recommended = self.mark(&mut rungs);
+                let mut recommended = self.mark(&mut rungs);
+                let advised = self.advised_bound();
+                let is_advised = |rung: &Rung| advised == Some(rung.max_abs_error);
+                let index = rungs.iter().position(is_advised);
+                if let Some((index, rung)) = index.and_then(|at| Some((at, rungs.get_mut(at)?)))
+                    && let Some(Advised { by, requirements, .. }) = self.advice
+                {
+                    let flags: Vec<String> =
+                        requirements.iter().map(|one| one.arguments().join(" ")).collect();
+                    rung.mark = Some(Mark::Recommended);
+                    rung.reason = Some(format!("by {by}: {}", flags.join(" ")));
+                    recommended = Some(index);
+                }
                 Ok((rungs, recommended))
             }
         }
     }
 
+    /// The bound of every element that the recommendation comes to, if it comes to one.
+    fn advised_bound(&self) -> Option<f64> {
+        let goals = Goals::new(&self.advice?.options, self.survey).ok()?.options();
+        goals.max_abs_error.filter(|_| goals.max_rel_error.is_none())
+    }
+
     /// The bounds to try, coarse to fine; the last one is 0.
     fn bounds(&self) -> Vec<f64> {
+        let mut bounds = self.bounds_of_values();
+        if let Some(advised) = self.advised_bound().filter(|bound| !bounds.contains(bound)) {
+            let coarser = bounds.iter().filter(|&&bound| bound > advised).count();
+            bounds.insert(coarser, advised);
+        }
+        bounds
+    }
+
+    fn bounds_of_values(&self) -> Vec<f64> {
         let range = self.known.range_without_outliers;
         let extent = range.map_or(self.known.extent(), |(least, greatest)| greatest - least);
         if extent == 0.0 || self.survey.element_type.is_integer() {

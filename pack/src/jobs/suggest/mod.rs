@@ -9,6 +9,7 @@ use recast_kernels::ElementType;
 use serde::{Serialize, Serializer};
 
 use crate::json;
+use crate::options::{PackOptions, Requirement};
 use crate::suggest::information::Information;
 use crate::suggest::known::Known;
 use crate::suggest::sample::Sampled;
@@ -42,8 +43,23 @@ pub struct SuggestReport {
     pub ladder: Vec<Rung>,
     /// The index in the ladder of the bound that the values suggest; `None` if they suggest none.
     pub recommended: Option<usize>,
+    /// What somebody recommends for the array, if that was looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub advice: Option<Advised>,
     /// Commands that pack the array, with the reason for each.
     pub suggestions: Vec<Suggestion>,
+}
+
+/// What is recommended for an array.
+#[derive(Clone, Debug, Serialize)]
+pub struct Advised {
+    /// Who recommends it.
+    pub by: String,
+    /// What decoded values must keep.
+    pub requirements: Vec<Requirement>,
+    /// The same as options.
+    #[serde(skip)]
+    pub(crate) options: PackOptions,
 }
 
 impl SuggestReport {
@@ -93,6 +109,8 @@ pub enum Mark {
     MostInformation,
     /// It keeps 99 % of the information.
     Information,
+    /// What is recommended comes to it.
+    Recommended,
 }
 
 impl Mark {
@@ -104,6 +122,7 @@ impl Mark {
             Self::KeepsSteps => "keeps every step",
             Self::MostInformation => "99.9 %",
             Self::Information => "99 %",
+            Self::Recommended => "recommended",
         }
     }
 }

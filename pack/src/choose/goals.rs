@@ -1,0 +1,201 @@
+//! What is asked for, as a bound of the error of every element. A bound of a mean is one of all elements together: it allows
+//! a largest error that the sample tells, and that becomes smaller if the elements turn out to exceed the mean.
+
+use recast_kernels::ElementType;
+
+use crate::check::exact_sum::ExactSum;
+use crate::check::sums::Sums;
+use crate::error::{Result, is_of_array};
+use crate::options::{PackOptions, Reached, Requirement};
+use crate::scan::survey::Survey;
+
+/// A first guess leaves this part of a mean bound for what the sample does not show.
+const MARGIN: f64 = 0.985;
+/// The sample's errors are computed of so many numbers at most.
+const MOST_NUMBERS: usize = 1 << 14;
+/// Coarser bounds of the largest error leave too little of the values; in units of their range.
+const COARSEST: f64 = 0.25;
+/// So many bounds of the largest error are tried.
+const MOST_TRIES: u32 = 24;
+
+/// The goals for some arrays with one survey.
+pub(crate) struct Goals<'a> {
+    asked: &'a PackOptions,
+    /// The unit of errors over the range.
+    range: f64,
+    /// The largest error, or relative error, with which the mean is expected to be kept; none without a mean goal.
+    way: Option<Way>,
+    /// A relative error with which no mean is exceeded.
+    relative: f64,
+    tries: u32,
+}
+
+#[derive(Clone, Copy)]
+enum Way {
+    Absolute(f64),
+    Relative(f64),
+}
+
+/// Elements that together exceed a bound of a mean.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{text}")]
+pub(crate) struct MeanExceeded {
+    text: String,
+    /// What is allowed, over what was reached.
+    ratio: f64,
+}
+
+impl<'a> Goals<'a> {
+    pub(crate) fn new(asked: &'a PackOptions, survey: &Survey) -> Result<Self> {
+        let range = survey.extent_of_error();
+        let mut goals = Self { asked, range, way: None, relative: 0.0, tries: 0 };
+        if !asked.has_mean_goal() || asked.max_rel_error.is_some() {
+            return Ok(goals);
+        }
+        let numbers = survey.sample_numbers()?;
+        let every = numbers.len().div_ceil(MOST_NUMBERS).max(1);
+        let numbers: Vec<f64> =
+            numbers.into_iter().step_by(every).filter(|number| number.is_finite()).collect();
+        let share = share_of_sample(survey);
+        let count = numbers.len().max(1) as f64;
+        let magnitude = share * numbers.iter().map(|number| number.abs() / count).sum::<f64>();
+        let mean = asked.mean_bound(range, magnitude).unwrap_or_default();
+        goals.relative = if magnitude > 0.0 { MARGIN * mean / magnitude } else { 0.0 };
+        goals.way = Some(Way::Absolute(largest_error(&numbers, mean / share, range)));
+        Ok(goals)
+    }
+
+    /// The options with what follows from range and means.
+    pub(crate) fn options(&self) -> PackOptions {
+        let absolute = self.asked.absolute_bound(self.range);
+        let (absolute, relative) = match self.way {
+            None => (absolute, self.asked.max_rel_error),
+            Some(Way::Absolute(bound)) => {
+                (Some(absolute.map_or(bound, |own| own.min(bound))), None)
+            }
+            Some(Way::Relative(bound)) => (absolute, Some(bound)),
+        };
+        PackOptions { max_abs_error: absolute, max_rel_error: relative, ..self.asked.clone() }
+    }
+
+    /// Takes the reason why no element was lost and yet the goals are not kept, or why no codecs keep them. False if there
+    /// is nothing more to try.
+    pub(crate) fn advance(&mut self, why: &anyhow::Error) -> bool {
+        self.tries += 1;
+        let exceeded = why.downcast_ref::<MeanExceeded>();
+        match (self.way, exceeded) {
+            (Some(Way::Absolute(bound)), Some(MeanExceeded { ratio, .. })) if bound > 0.0 => {
+                let finer = bound * (MARGIN * ratio).clamp(0.05, 0.95);
+                self.way = Some(Way::Absolute(if self.tries < MOST_TRIES { finer } else { 0.0 }));
+                true
+            }
+            // Few values are so large that steps everywhere as fine as the others need are too many.
+            (Some(Way::Absolute(_)), _) if is_of_array(why) && self.has_relative_way() => {
+                self.way = Some(Way::Relative(self.relative));
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn has_relative_way(&self) -> bool {
+        let allows_floats = self.asked.data_type.is_none_or(ElementType::is_float);
+        (f64::MIN_POSITIVE..1.0).contains(&self.relative) && allows_floats && !self.asked.pow2
+    }
+}
+
+/// Whether the bounds of means are kept.
+///
+/// # Errors
+/// [`MeanExceeded`].
+pub(crate) fn judge(reached: &[Reached]) -> Result<()> {
+    let Some(exceeded) = reached.iter().find(|one| !one.is_kept) else { return Ok(()) };
+    let ratio = exceeded.requirement.bound().unwrap_or_default() / exceeded.reached;
+    Err(MeanExceeded { text: exceeded.to_string(), ratio }.into())
+}
+
+/// What was reached of requirements, of elements with these sums. Every element has been checked against those for each.
+pub(crate) fn reached(requirements: &[Requirement], sums: &Sums, range: f64) -> Vec<Reached> {
+    let count = sums.elements as f64;
+    let over = |number: f64, unit: f64| if number == 0.0 { 0.0 } else { number / unit };
+    let one = |&requirement: &Requirement| {
+        let (reached, allowed) = match requirement {
+            Requirement::MaxAbsError(_)
+            | Requirement::Limits(_)
+            | Requirement::KeepSign
+            | Requirement::Lossless => (sums.max, None),
+            Requirement::MaxRelError(_) => (sums.max_relative, None),
+            Requirement::ErrorOverRange(_) => (over(sums.max, range), None),
+            Requirement::MaxMeanError(bound) => {
+                (sums.mean(), Some(ExactSum::product(count, bound)))
+            }
+            Requirement::MeanErrorOverRange(bound) => {
+                let allowed = ExactSum::product(count, range).times(bound);
+                (over(sums.mean(), range), Some(allowed))
+            }
+            Requirement::MaxMeanRelError(bound) => {
+                let reached = over(sums.distances.value(), sums.magnitudes.value());
+                (reached, Some(sums.magnitudes.times(bound)))
+            }
+        };
+        let is_kept = allowed.is_none_or(|allowed| !sums.distances.is_above(allowed));
+        Reached { requirement, reached, is_kept }
+    };
+    requirements.iter().map(one).collect()
+}
+
+/// The part of the elements for which the sample stands: not a fill value of 0 that marks nothing, which the sample leaves
+/// out and which comes back.
+fn share_of_sample(survey: &Survey) -> f64 {
+    let all = survey.elements() - survey.nan.min(survey.elements());
+    let all = all.saturating_sub(survey.infinite + survey.missing());
+    let zeros =
+        survey.fill_values.iter().filter(|fill| fill.is_zero() && !survey.markers.contains(**fill));
+    let zeros: u64 = zeros.map(|zero| survey.count(*zero)).sum();
+    if all == 0 { 1.0 } else { (all.saturating_sub(zeros).max(1)) as f64 / all as f64 }
+}
+
+/// The largest error that rounding to equal steps may have so that the mean is kept, by some of the numbers.
+fn largest_error(numbers: &[f64], mean: f64, range: f64) -> f64 {
+    let most = COARSEST * range;
+    let target = MARGIN * mean;
+    let count = numbers.len() as f64;
+    let error = |bound: f64| {
+        let step = 2.0 * bound;
+        let distance = |number: &f64| (number - (number / step).round_ties_even() * step).abs();
+        numbers.iter().map(distance).sum::<f64>() / count
+    };
+    // Of errors that are spread evenly, the largest is twice the mean.
+    let mut bound = 2.0 * target;
+    if numbers.is_empty() || bound == 0.0 {
+        return bound.min(most.max(0.0));
+    }
+    while bound > target && error(bound) > target {
+        bound *= 0.97;
+    }
+    // Many values may be exact, such as zeros.
+    for growth in [2.0, 1.2, 1.02] {
+        while bound * growth < most && error(bound * growth) <= target {
+            bound *= growth;
+        }
+    }
+    if range > 0.0 { bound.min(most) } else { bound }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_allows_twice_itself_and_more_where_zeros_are_exact() {
+        let spread: Vec<f64> =
+            (0..10_000).map(|i| (f64::from(i) * 0.754_877_666).fract()).collect();
+        let bound = largest_error(&spread, 0.001, 1.0);
+        assert!((0.00190..0.00201).contains(&bound), "{bound}");
+        let with_zeros: Vec<f64> = spread.iter().map(|&x| if x < 0.75 { 0.0 } else { x }).collect();
+        let bound = largest_error(&with_zeros, 0.001, 1.0);
+        assert!((0.0075..0.0081).contains(&bound), "{bound}");
+        assert_eq!(largest_error(&spread, 100.0, 1.0), 0.25);
+        assert_eq!(largest_error(&[], 0.5, 0.0), 0.0);
+    }
+}

@@ -1,0 +1,216 @@
+//! What decoded values must keep besides the error of each: means, limits, signs, bits.
+
+use crate::common::{
+    Sample, Trial, bytes, kelvin, metadata, one_thread, options, read, read_f32, told, trial,
+};
+use recast_pack::{CompareJob, Limits, PackReport, Recommendations, Requirement};
+use serde_json::{Value, json};
+
+/// Σ|y − x| and Σ|x| of the finite ones, and how many they are.
+fn sums(before: &[f32], after: &[f32]) -> (f64, f64, f64) {
+    let pairs = before.iter().zip(after).filter(|(x, _)| x.is_finite());
+    pairs.fold((0.0, 0.0, 0.0), |(errors, magnitudes, count), (x, y)| {
+        let (x, y) = (f64::from(*x), f64::from(*y));
+        (errors + (y - x).abs(), magnitudes + x.abs(), count + 1.0)
+    })
+}
+
+/// Mostly zeros, as precipitation is.
+fn rain(count: usize) -> Vec<f32> {
+    let value = |i: usize| match i * 7919 % 10 {
+        0..=6 => 0.0,
+        _ => 1e-3 * ((i * 104_729 % 1000) as f32 / 1000.0).powi(4),
+    };
+    (0..count).map(value).collect()
+}
+
+fn reached(report: &PackReport, what: &Requirement) -> f64 {
+    let one = report.requirements.iter().find(|one| one.requirement == *what).unwrap();
+    assert!(one.is_kept, "{one}");
+    one.reached
+}
+
+#[test]
+fn a_mean_is_kept_and_nearly_used_up() {
+    let bound = 0.02;
+    for values in [kelvin(20_000), rain(20_000).iter().map(|x| x * 1e4).collect()] {
+        for (goal, requirement) in [
+            (json!({"max-mean-error": bound}), Requirement::MaxMeanError(bound)),
+            (json!({"mean-error-over-range": bound}), Requirement::MeanErrorOverRange(bound)),
+            (json!({"max-mean-rel-error": bound}), Requirement::MaxMeanRelError(bound)),
+        ] {
+            let trial = trial(&values, json!(0.0));
+            let report = trial.pack(options(goal.clone())).unwrap();
+            let (errors, magnitudes, count) = sums(&values, &read_f32(&trial.output()));
+            let greatest = values.iter().copied().fold(f32::MIN, f32::max);
+            let range = f64::from(greatest - values.iter().copied().fold(f32::MAX, f32::min));
+            let found = match requirement {
+                Requirement::MaxMeanError(_) => errors / count,
+                Requirement::MeanErrorOverRange(_) => errors / count / range,
+                _ => errors / magnitudes,
+            };
+            let told = reached(&report, &requirement);
+            assert!(found <= bound * (1.0 + 1e-12), "{goal} {found}");
+            assert!((told - found).abs() <= 1e-9 * bound, "{goal}: {told} {found}");
+            // Not much finer than it must be.
+            assert!(found > 0.7 * bound, "{goal}: {found} of {bound}");
+        }
+    }
+}
+
+/// The first guess comes from a sample that shows nothing of the last chunk.
+#[test]
+fn elements_that_the_sample_does_not_show_count() {
+    let mut values = vec![0.0_f32; 400_000];
+    let rough = values.len() - 100_000;
+    for (index, value) in values.iter_mut().enumerate().skip(rough) {
+        *value = (index * 7919 % 1009) as f32 / 1009.0;
+    }
+    // The first part is on multiples of every step.
+    let trial = Trial::new(&values, 100_000, json!({"fill_value": "NaN"}));
+    let report = trial.pack(options(json!({"max-mean-error": 1e-3}))).unwrap();
+    let (errors, _, count) = sums(&values, &read_f32(&trial.output()));
+    assert!(errors <= 1e-3 * count, "{errors}");
+    assert!(reached(&report, &Requirement::MaxMeanError(1e-3)) <= 1e-3);
+}
+
+#[test]
+fn several_goals_hold_together() {
+    let values: Vec<f32> =
+        (0..5000).map(|i| (i as f32 / 40.0).sin() * 10.0_f32.powi(i % 5 - 3)).collect();
+    let trial = trial(&values, json!("NaN"));
+    let both = json!({"max-abs-error": 0.01, "max-rel-error": 0.05, "max-mean-error": 1e-3});
+    let report = trial.pack(options(both)).unwrap();
+    let decoded = read_f32(&trial.output());
+    for (x, y) in values.iter().zip(&decoded).map(|(x, y)| (f64::from(*x), f64::from(*y))) {
+        assert!((y - x).abs() <= 0.01_f64.min(0.05 * x.abs()), "{x} {y}");
+    }
+    assert_eq!(report.requirements.len(), 3);
+    let attributes = &metadata(&trial.output())["attributes"]["recast"];
+    assert_eq!(attributes["requirements"], serde_json::to_value(&report.requirements).unwrap());
+    // Without more than bounds of each element, the attribute stays as it was.
+    let trial = Trial::new(&values, 5000, json!({"fill_value": "NaN"}));
+    trial.pack(options(json!({"max-abs-error": 0.01, "max-rel-error": 0.05}))).unwrap();
+    assert_eq!(metadata(&trial.output())["attributes"]["recast"].get("requirements"), None);
+}
+
+#[test]
+fn limits_signs_and_zeros_stay() {
+    let inside = |values: &[f32], limits: [f32; 2]| {
+        values.iter().all(|value| (limits[0]..=limits[1]).contains(value))
+    };
+    let cover: Vec<f32> =
+        (0..5000).map(|i| ((i * 7919 % 1999) as f32 / 1500.0 - 0.1).clamp(0.0, 1.0)).collect();
+    let trial = trial(&cover, json!("NaN"));
+    let goal = json!({"max-abs-error": 0.011, "limits": [0, 1], "data-type": "uint8"});
+    let report = trial.pack(options(goal)).unwrap();
+    assert!(inside(&read_f32(&trial.output()), [0.0, 1.0]));
+    let limits = Limits { least: Some(0.0), greatest: Some(1.0) };
+    reached(&report, &Requirement::Limits(limits));
+    // Where original values are beyond the limits, decoded ones may be.
+    let trial = crate::common::trial(&[-5.0, 0.25, 0.5, 7.0], json!("NaN"));
+    let goal = json!({"max-abs-error": 0.1, "limits": ["none", 0.5]});
+    trial.pack(options(goal)).unwrap();
+    let decoded = read_f32(&trial.output());
+    assert!(decoded[1] <= 0.5 && decoded[2] <= 0.5 && decoded[3] > 6.0, "{decoded:?}");
+    let signed: Vec<f32> = (0..3000).map(|i| (i * 31 % 601) as f32 / 100.0 - 3.0).collect();
+    let trial = crate::common::trial(&signed, json!("NaN"));
+    trial.pack(options(json!({"max-abs-error": 0.17, "keep-sign": true}))).unwrap();
+    for (x, y) in signed.iter().zip(read_f32(&trial.output())) {
+        assert!(x * y >= 0.0 && (*x != 0.0 || y == 0.0), "{x} {y}");
+    }
+}
+
+#[test]
+fn limits_that_no_codecs_keep_are_an_error_that_names_them() {
+    let trial = trial(&[0.3, 0.1, 0.7], json!("NaN"));
+    let error =
+        trial.refuses(options(json!({"scale": 1, "data-type": "int8", "limits": [0.25, 0.6]})));
+    assert!(error.contains("--limits 0.25 to 0.6"), "{error}");
+    for (goal, expected) in [
+        (json!({"max-abs-error": 1, "limits": [1, 0]}), "the smaller number comes first"),
+        (json!({"max-abs-error": 1, "limits": [1]}), "two numbers"),
+        (json!({"max-abs-error": 1, "limits": ["x", 0]}), "a finite number or none"),
+    ] {
+        let read: Result<recast_pack::PackOptions, _> = serde_json::from_value(goal);
+        let error = read.unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn lossless_keeps_every_bit_or_is_an_error() {
+    let whole: Vec<f32> = (0..2000).map(|i| (i % 14) as f32).collect();
+    let trial = trial(&whole, json!("NaN"));
+    let report = trial.pack(options(json!({"lossless": true}))).unwrap();
+    assert_eq!(report.data_type.size(), 1);
+    assert_eq!(read(&trial.output()), bytes(&whole));
+    let with_negative_zero = [1.0_f32, -0.0, 2.0, 3.0];
+    let trial = crate::common::trial(&with_negative_zero, json!("NaN"));
+    let error = trial.refuses(options(json!({"lossless": true})));
+    assert!(error.contains("--lossless"), "{error}");
+}
+
+#[test]
+fn verify_judges_requirements_and_those_that_are_recorded() {
+    let values = kelvin(3000);
+    let trial = trial(&values, json!("NaN"));
+    trial.pack(options(json!({"max-mean-error": 0.01}))).unwrap();
+    let job = CompareJob::new(trial.input(), trial.output());
+    let judged = |requirements: Vec<Requirement>| {
+        let job = CompareJob { requirements, recorded: true, ..job.clone() };
+        told(job.run(&one_thread())).unwrap()
+    };
+    assert_eq!(judged(vec![]).failure(), None);
+    assert_eq!(judged(vec![]).requirements.len(), 1);
+    assert_eq!(judged(vec![Requirement::MaxMeanError(0.01)]).failure(), None);
+    let failure = judged(vec![Requirement::MaxMeanError(0.001)]).failure().unwrap();
+    assert!(failure.contains("mean error") && failure.contains("of 0.001: not kept"), "{failure}");
+    let failure = judged(vec![Requirement::Lossless]).failure().unwrap();
+    assert!(failure.contains("its bits do not come back"), "{failure}");
+    let limits = Limits { least: None, greatest: Some(f64::from(values[7])) };
+    let report = judged(vec![Requirement::Limits(limits), Requirement::KeepSign]);
+    assert!(report.counts.over.is_some());
+    // A mean that was recorded, and that the array does not keep any more.
+    let worse: Vec<f32> = values.iter().map(|value| value + 0.015).collect();
+    let place = trial.place("worse.zarr");
+    let sample = Sample::new("float32", &[3000], &[3000], json!("NaN"));
+    let recast = metadata(&trial.output())["attributes"]["recast"].clone();
+    let mut recast: Value = recast;
+    recast["max_abs_error"] = json!(0.02);
+    sample.with("attributes", json!({"recast": recast})).write(&place, &bytes(&worse));
+    let job = CompareJob { recorded: true, ..CompareJob::new(trial.input(), place) };
+    let failure = told(job.run(&one_thread())).unwrap().failure().unwrap();
+    assert!(failure.contains("mean error 0.015"), "{failure}");
+}
+
+#[test]
+fn an_array_gets_what_is_recommended_for_its_name() {
+    let text = "
+recommendations:
+- filters: [{kind: cf-short-name, value: t2m}, {kind: level-kind, value: single}]
+  requirements: [{kind: mean-absolute-error-bound, value: '0.01'}, {kind: data-limits, minimum: 0}]
+version: 1.0.0
+";
+    let by = Recommendations::from_yaml(text).unwrap();
+    let values = kelvin(3000);
+    let sample = Sample::new("float32", &[3000], &[3000], json!("NaN"));
+    let single = json!({"short_name": "t2m", "GRIB_typeOfLevel": "surface"});
+    let trial = Trial::of(&sample.with("attributes", single), &bytes(&values));
+    let job = trial.job(options(json!({})));
+    let report = told(job.recommended(&by, &one_thread()).and_then(|job| {
+        use recast_pack::Job;
+        job.run(&one_thread())
+    }));
+    let report = report.unwrap();
+    assert_eq!(report.recommended_by.as_deref(), Some("compression-recommendations 1.0.0"));
+    assert!(reached(&report, &Requirement::MaxMeanError(0.01)) > 0.005);
+    let job = CompareJob {
+        recommendations: Some(by.clone()),
+        ..CompareJob::new(trial.input(), trial.output())
+    };
+    assert_eq!(told(job.run(&one_thread())).unwrap().failure(), None);
+    let plain = Trial::new(&values, 3000, json!({}));
+    let error = told(plain.job(options(json!({}))).recommended(&by, &one_thread()).map(drop));
+    assert!(error.unwrap_err().contains("nothing is recommended"));
+}
