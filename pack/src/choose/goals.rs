@@ -1,7 +1,7 @@
 //! What is asked for, as a bound of the error of every element. A bound of a mean is one of all elements together: it allows
 //! a largest error that the sample tells, and that becomes smaller if the elements turn out to exceed the mean.
 
-use recast_kernels::ElementType;
+use recast_kernels::{ElementType, Scalar};
 
 use crate::check::exact_sum::ExactSum;
 use crate::check::sums::Sums;
@@ -25,6 +25,8 @@ pub(crate) struct Goals<'a> {
     range: f64,
     /// The largest error, or relative error, with which the mean is expected to be kept; none without a mean goal.
     way: Option<Way>,
+    /// Whether the bound of the error keeps that of the relative error, too, because no value is near 0.
+    is_relative_kept: bool,
     /// A relative error with which no mean is exceeded.
     relative: f64,
     tries: u32,
@@ -48,8 +50,12 @@ pub(crate) struct MeanExceeded {
 impl<'a> Goals<'a> {
     pub(crate) fn new(asked: &'a PackOptions, survey: &Survey) -> Result<Self> {
         let range = survey.extent_of_error();
-        let mut goals = Self { asked, range, way: None, relative: 0.0, tries: 0 };
-        if !asked.has_mean_goal() || asked.max_rel_error.is_some() {
+        let smallest = survey.range_of_values().map_or(0.0, smallest_magnitude);
+        let relative = asked.max_rel_error.map(|bound| bound * smallest);
+        let both = asked.absolute_bound(range).zip(relative);
+        let is_relative_kept = both.is_some_and(|(absolute, relative)| absolute < relative);
+        let mut goals = Self { asked, range, way: None, is_relative_kept, relative: 0.0, tries: 0 };
+        if !asked.has_mean_goal() || (asked.max_rel_error.is_some() && !is_relative_kept) {
             return Ok(goals);
         }
         let numbers = survey.sample_numbers()?;
@@ -69,7 +75,7 @@ impl<'a> Goals<'a> {
     pub(crate) fn options(&self) -> PackOptions {
         let absolute = self.asked.absolute_bound(self.range);
         let (absolute, relative) = match self.way {
-            None => (absolute, self.asked.max_rel_error),
+            None => (absolute, self.asked.max_rel_error.filter(|_| !self.is_relative_kept)),
             Some(Way::Absolute(bound)) => {
                 (Some(absolute.map_or(bound, |own| own.min(bound))), None)
             }
@@ -153,6 +159,11 @@ fn share_of_sample(survey: &Survey) -> f64 {
         survey.fill_values.iter().filter(|fill| fill.is_zero() && !survey.markers.contains(**fill));
     let zeros: u64 = zeros.map(|zero| survey.count(*zero)).sum();
     if all == 0 { 1.0 } else { (all.saturating_sub(zeros).max(1)) as f64 / all as f64 }
+}
+
+/// The smallest magnitude of values in a range.
+fn smallest_magnitude((least, greatest): (Scalar, Scalar)) -> f64 {
+    least.to_f64().max(-greatest.to_f64()).max(0.0)
 }
 
 /// The largest error that rounding to equal steps may have so that the mean is kept, by some of the numbers.

@@ -237,7 +237,7 @@ impl Batch<'_> {
             let is_left = refuse_constant(facts, &candidate, member.survey);
             is_left.with_context(|| member.name())?;
         }
-        let tolerance = facts.tolerance();
+        let tolerance = self.tolerance(facts);
         for other in self.members.iter().filter(|member| member.place.is_none()) {
             self.check_elements(other, &candidate, tolerance)?;
         }
@@ -259,6 +259,15 @@ impl Batch<'_> {
             Ok((encoded, shared + begun.elapsed().as_secs_f64()))
         });
         encoded.collect()
+    }
+
+    /// The tolerance for every element, with that of its relative error, which the bound of the error may keep by itself.
+    fn tolerance(&self, facts: &Facts<'_>) -> Tolerance {
+        let tolerance = facts.tolerance();
+        match self.asked.max_rel_error.filter(|_| self.options.max_rel_error.is_none()) {
+            Some(relative) => Tolerance { relative, is_each: true, ..tolerance },
+            None => tolerance,
+        }
     }
 
     /// Encodes an array that is not written, decodes it and compares: the codecs fit all arrays only if every element of
