@@ -76,8 +76,21 @@ impl Report for GroupReport<ArrayReport> {
             for (label, text) in notes(report) {
                 table.row(label, format!("{array}: {text}"));
             }
-            if let Some((text, true)) = beyond(report) {
-                table.row("range", format!("{array}: {text}"));
+        }
+        let beyond = packed(self).filter_map(|(array, report)| match beyond(report)? {
+            (text, true) => Some(format!("{array}: {text}")),
+            (_, false) => None,
+        });
+        let beyond: Vec<String> = beyond.collect();
+        match beyond.as_slice() {
+            [] => {}
+            [one] => {
+                table.row("range", one);
+            }
+            [first, ..] => {
+                let number = number_of_arrays(beyond.len() as u64);
+                table.row("range", format!("{number} decode beyond the data; {first}"));
+                table.detailed_lines("", &beyond);
             }
         }
         warnings(self, table);
