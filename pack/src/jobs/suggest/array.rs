@@ -30,7 +30,8 @@ use crate::text::{as_shown, measured, scalar_text};
 /// it does so for each array that packing the group would pack.
 ///
 /// ```
-/// # use recast_pack::{Mark, Runtime, SuggestJob};
+/// # use recast_pack::report::Mark;
+/// # use recast_pack::{Runtime, SuggestJob};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let folder = tempfile::tempdir()?;
 /// # let input = folder.path().join("t2m.zarr");
