@@ -10,6 +10,7 @@ use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use recast_kernels::in_default_environment;
 use zarr_recast::JsonScalar;
 
 use crate::error::{Error, Result};
@@ -97,6 +98,10 @@ impl Recommendations {
     }
 
     fn parse(text: &str) -> Result<Self> {
+        in_default_environment(text, Self::parse_in_default_environment)
+    }
+
+    fn parse_in_default_environment(text: &str) -> Result<Self> {
         let yaml = Yaml::read(text)?;
         if let Some(key) = yaml.keys().find(|key| !MEMBERS.contains(key)) {
             bail!("unknown member {key}; the members are {}", MEMBERS.join(", "));

@@ -2,7 +2,9 @@
 
 #![cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 
-use recast_pack::{AllClose, ArrayInfo, CompareJob, DryRun, Job, PackOptions, Surveyor, choose};
+use recast_pack::{
+    AllClose, ArrayInfo, CompareJob, DryRun, Job, PackOptions, Recommendations, Surveyor, choose,
+};
 use serde::Serialize;
 use serde_json::json;
 
@@ -22,7 +24,8 @@ fn everything(trial: &Trial, options: &PackOptions) -> impl Serialize {
     let dry = trial.job(options.clone()).dry_run(&runtime).unwrap();
     let packed = trial.job(options.clone()).run(&runtime).unwrap();
     let tolerance = Some(AllClose { atol: 0.004, rtol: 0.0 });
-    let compare = CompareJob { tolerance, ..CompareJob::new(trial.input(), trial.output()) };
+    let compare = CompareJob::new(trial.input(), trial.output());
+    let compare = CompareJob { tolerance, metrics: true, ..compare };
     let compared = compare.run(&runtime).unwrap();
     let info = ArrayInfo::read(trial.output()).unwrap();
     (dry, packed, compared, info, trial.decoded())
@@ -31,9 +34,12 @@ fn everything(trial: &Trial, options: &PackOptions) -> impl Serialize {
 #[test]
 fn jobs_give_the_same_in_every_environment() {
     let trial = Trial::new(&values(), 300, json!({"attributes": {"missing_value": 0.1}}));
-    for options in
-        [json!({"error-over-range": 1e-4}), json!({"scale": 100.1, "data-type": "int16"})]
-    {
+    for options in [
+        json!({"error-over-range": 1e-4}),
+        json!({"scale": 100.1, "data-type": "int16"}),
+        json!({"max-mean-error": 0.002, "keep-sign": true}),
+        json!({"max-mean-rel-error": 1e-4, "limits": [0, 40.1]}),
+    ] {
         let options: PackOptions = serde_json::from_value(options).unwrap();
         let text = |found| serde_json::to_string_pretty(&found).unwrap();
         let expected = text(everything(&trial, &options));
@@ -43,6 +49,22 @@ fn jobs_give_the_same_in_every_environment() {
             let differing = pairs.find(|(one, other)| one != other && !one.contains("second"));
             assert_eq!(differing, None, "{environment:?}");
         }
+    }
+}
+
+#[test]
+fn recommendations_are_read_the_same_in_every_environment() {
+    let text = "
+        recommendations:
+        - filters: [{kind: cf-short-name, value: t2m}]
+          requirements:
+          - {kind: mean-absolute-error-bound, value: 0.1}
+          - {kind: max-pointwise-relative-error-bound, value: '1e-23'}
+    ";
+    let read = || Recommendations::from_yaml(text).unwrap();
+    let expected = read();
+    for environment in ENVIRONMENTS {
+        assert_eq!(within(environment, read).unwrap(), expected, "{environment:?}");
     }
 }
 
