@@ -416,10 +416,10 @@ impl Plan {
             return Ok(());
         }
         // A long row runs where it belongs, short ones run together, and are copied.
-        let at_once = ROWS_BYTES / (row * target);
+        let at_once = (ROWS_BYTES / (row * target)).max(1);
         let mut rows = [0; ROWS_BYTES];
-        for (number, starts) in starts.chunks(at_once.max(1)).enumerate() {
-            let (first, len) = (number * at_once.max(1) * row, starts.len() * row);
+        for (number, starts) in starts.chunks(at_once).enumerate() {
+            let (first, len) = (number * at_once * row, starts.len() * row);
             let input = &input[first * source..][..len * source];
             if let [start] = starts {
                 let place = &mut output[start * target..][..len * target];

@@ -12,7 +12,7 @@ use recast_kernels::{
     Reason, Rounding, RunError, Scalar, Step, reference,
 };
 
-use differential::{GUARD, PER_THOUSAND, Subject, casts, in_parallel, pairs, stride};
+use differential::{Check, GUARD, PER_THOUSAND, Subject, casts, in_parallel, pairs, stride};
 use oracle::edges::{Random, edges};
 
 /// Around the lengths of vectors, of tails and of likely blocks.
@@ -560,6 +560,32 @@ fn scale_and_offset_after_a_cast_from_a_short_integer(level: Level) {
     assert!(count > 1_000_000 / stride() as u64);
 }
 
+/// Checks a plan and its inverse, each as the type and the steps: the inverse on codes, the plan on what these decode to, on the
+/// numbers next to that, on some more, and on random ones.
+fn check_both_ways(
+    level: Level,
+    random: &mut Random,
+    (source, encode): (ElementType, Vec<Step>),
+    (target, decode): (ElementType, Vec<Step>),
+    codes: Vec<u64>,
+    more: &[u64],
+) -> Check {
+    let mut elements: Vec<u64> = codes
+        .iter()
+        .map(|&code| reference::run(Scalar::from_bits(target, code), &decode, 0))
+        .filter_map(|value| value.ok().map(Scalar::bits))
+        .flat_map(|value| (-1..=1).map(move |step| value.wrapping_add_signed(step)))
+        .collect();
+    elements.extend(more);
+    elements.extend((0..20).map(|_| random.element(source)));
+    let mut count = 0;
+    for subject in [Subject::new(source, encode, elements), Subject::new(target, decode, codes)] {
+        count += subject.check(level, &subject.passing, random)?;
+        count += subject.check_lengths(level, &[7, 64, 1100, 9000], random)?;
+    }
+    Ok(count)
+}
+
 /// The plans that packed arrays have: scale, offset, and a cast with one or two keys, in every rounding, with an error for
 /// what is out of range as for what is clamped; and the plans that decode.
 fn packing_plans_and_their_inverses(level: Level) {
@@ -600,21 +626,10 @@ fn packing_plans_and_their_inverses(level: Level) {
             let decode: Vec<_> = map.iter().map(|(value, code)| (*code, *value)).collect();
             let cast_back = Cast::new(source).rounding(cast.rounding).map(decode);
             let decode = vec![Step::Cast(cast_back), Step::InverseScale(parameters)];
-            let mut elements: Vec<u64> = codes
-                .iter()
-                .map(|&code| reference::run(Scalar::from_bits(target, code), &decode, 0))
-                .filter_map(|value| value.ok().map(Scalar::bits))
-                .flat_map(|value| (-1..=1).map(move |step| value.wrapping_add_signed(step)))
-                .collect();
-            elements.extend([marker.bits(), nan.bits(), nan.bits() ^ 1]);
-            elements.extend((0..20).map(|_| random.element(source)));
             let encode = vec![Step::Scale(parameters), Step::Cast(cast.clone().map(map))];
-            for subject in
-                [Subject::new(source, encode, elements), Subject::new(target, decode, codes)]
-            {
-                count += subject.check(level, &subject.passing, &mut random)?;
-                count += subject.check_lengths(level, &[7, 64, 1100, 9000], &mut random)?;
-            }
+            let more = [marker.bits(), nan.bits(), nan.bits() ^ 1];
+            let (there, back) = ((source, encode), (target, decode));
+            count += check_both_ways(level, &mut random, there, back, codes, &more)?;
         }
         Ok(count)
     });
@@ -657,25 +672,14 @@ fn packing_plans_of_float32_in_float64(level: Level) {
             ];
             let mut codes: Vec<u64> = (0..200).map(|_| random.element(target)).collect();
             codes.extend([first.bits(), second.bits(), 0, 1]);
-            let mut elements: Vec<u64> = codes
-                .iter()
-                .map(|&code| reference::run(Scalar::from_bits(target, code), &decode, 0))
-                .filter_map(|value| value.ok().map(Scalar::bits))
-                .flat_map(|value| (-1..=1).map(move |step| value.wrapping_add_signed(step)))
-                .collect();
-            elements.extend([near(-9999.0, narrow).bits(), near(f64::NAN, narrow).bits()]);
-            elements.extend((0..20).map(|_| random.element(narrow)));
             let encode = vec![
                 Step::Cast(Cast::new(wide)),
                 Step::Scale(parameters),
                 Step::Cast(cast.clone().map(map)),
             ];
-            for subject in
-                [Subject::new(narrow, encode, elements), Subject::new(target, decode, codes)]
-            {
-                count += subject.check(level, &subject.passing, &mut random)?;
-                count += subject.check_lengths(level, &[7, 64, 1100, 9000], &mut random)?;
-            }
+            let more = [near(-9999.0, narrow).bits(), near(f64::NAN, narrow).bits()];
+            let (there, back) = ((narrow, encode), (target, decode));
+            count += check_both_ways(level, &mut random, there, back, codes, &more)?;
         }
         Ok(count)
     });

@@ -18,7 +18,7 @@ use crate::options::PackOptions;
 use crate::round::rounder::Rounder;
 use crate::scan::lattice::Lattice;
 use crate::scan::limits::Limits;
-use crate::scan::missing::{Markers, advice_on_suspects, customary_markers};
+use crate::scan::missing::{Markers, advice_on, customary_markers};
 use crate::scan::survey::Survey;
 use crate::text::scalar_text;
 
@@ -124,12 +124,10 @@ fn chosen(
         }
     }
     let failure = candidates.explained();
-    let suspects = customary_markers(survey.data_range);
-    if suspects.is_empty() {
-        return Err(failure);
-    }
-    let named: Vec<String> = suspects.iter().map(|one| scalar_text(Some(*one))).collect();
-    Err(failure.context(advice_on_suspects(&named, &suspects)))
+    Err(match advice_on(&customary_markers(survey.data_range)) {
+        Some(advice) => failure.context(advice),
+        None => failure,
+    })
 }
 
 impl Choice {

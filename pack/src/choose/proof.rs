@@ -12,10 +12,10 @@ use crate::check::comparison::Tolerance;
 use crate::error::Result;
 use crate::options::is_power_of_two;
 use crate::scan::grid::Distance;
-use crate::scan::missing::advice_on_suspects;
+use crate::scan::missing::advice_on;
 use crate::scan::number::{rounded, unit_roundoff};
 use crate::scan::survey::{Survey, Suspects, union};
-use crate::text::{measured, scalar_text};
+use crate::text::measured;
 
 /// Refuses a bound that leaves one value of an array with several values, unless the options allow that.
 ///
@@ -46,11 +46,10 @@ pub(crate) fn refuse_constant(
         "the bound {bound:?} of {name} leaves one value: all from {least} to {greatest} become equal; use a \
          finer bound, {other}for a group a table of --config or --exclude; --allow-constant accepts it"
     );
-    if suspects.is_empty() {
-        return Err(error);
-    }
-    let named: Vec<String> = suspects.iter().map(|one| scalar_text(Some(*one))).collect();
-    Err(error.context(advice_on_suspects(&named, &suspects)))
+    Err(match advice_on(&suspects) {
+        Some(advice) => error.context(advice),
+        None => error,
+    })
 }
 
 /// Refuses codecs that do not keep the bound for all values that the promise covers.

@@ -46,15 +46,22 @@ pub(crate) fn customary_markers(range: Option<(Scalar, Scalar)>) -> Vec<Scalar> 
     ends
 }
 
-/// Advice about values that look like missing ones, with their names.
-pub(crate) fn advice_on_suspects(named: &[String], values: &[Scalar]) -> String {
-    let values: Vec<String> = values.iter().map(|value| scalar_text(Some(*value))).collect();
+/// Advice about values that look like missing ones, each with what is to say of it, if anything.
+pub(crate) fn advice_on_suspects(suspects: &[(Scalar, String)]) -> String {
+    let named = suspects.iter().map(|(value, more)| format!("{}{more}", scalar_text(Some(*value))));
+    let values = suspects.iter().map(|(value, _)| scalar_text(Some(*value)));
     format!(
         "{} {} like missing values that no attribute names; if they are, use --missing {}",
-        named.join(" and "),
-        if values.len() == 1 { "looks" } else { "look" },
-        values.join(" ")
+        named.collect::<Vec<_>>().join(" and "),
+        if suspects.len() == 1 { "looks" } else { "look" },
+        values.collect::<Vec<_>>().join(" ")
     )
+}
+
+/// The same without more to say of them; `None` if there are none.
+pub(crate) fn advice_on(suspects: &[Scalar]) -> Option<String> {
+    let suspects: Vec<_> = suspects.iter().map(|value| (*value, String::new())).collect();
+    (!suspects.is_empty()).then(|| advice_on_suspects(&suspects))
 }
 
 /// The markers of an array, in its type, each value once, in ascending order.

@@ -246,6 +246,9 @@ impl Survey {
     /// The ends of the data that look like missing values, because they are customary and far from all others.
     pub(crate) fn suspects(&self) -> Result<Suspects> {
         let ends = customary_markers(self.data_range);
+        if ends.is_empty() {
+            return Ok(Suspects { values: ends, others: None });
+        }
         let markers: Markers = ends.iter().copied().collect();
         let others = markers.range_of_others(self.element_type, &self.sample)?;
         let is_far = |suspect: &Scalar| {

@@ -411,10 +411,10 @@ def pack(
         "into_group": into_group,
         "sync": sync,
     }
-    with Job() as job:
-        request["target"] = "" if target is None else job.target(target)
-        request["source"] = job.source(source)
-        answer = job.run(request, progress)
+    job = Job()
+    request["target"] = "" if target is None else job.target(target)
+    request["source"] = job.source(source)
+    answer = job.run(request, progress)
     details, shown = answer["report"], (answer["text"], answer["html"])
     if "arrays" not in details:
         report = _array_report(details, *shown)
@@ -557,5 +557,5 @@ def _compared(
     progress: bool | Show,
 ) -> dict[str, Any]:
     request = {"job": "compare", **judged, "threads": _threads(threads)}
-    with Job() as job:
-        return job.run({"a": job.source(a), "b": job.source(b), **request}, progress)
+    job = Job()
+    return job.run({"a": job.source(a), "b": job.source(b), **request}, progress)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import wait
 from pathlib import PurePath
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from ._blocks import Blocks
 from ._core import Mounts, run_job
@@ -41,12 +41,6 @@ class Job:
         self._known: tuple[list[_Whereabouts], list[_Whereabouts]] = ([], [])
         # Whether an object of xarray is written with consolidated metadata, as its `to_zarr` does.
         self._consolidates = True
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
     def source(self, place: Any) -> str:
         """The path or URL of a place that is read."""

@@ -235,13 +235,12 @@ impl<'a> Batch<'a> {
             return Ok(failure);
         }
         let suspects = counted(&self.members, &suspects, self.workers)?;
-        let named = suspects.iter().map(|Suspect { value, count: number }| {
-            let elements = if *number == 1 { "element" } else { "elements" };
-            format!("{} ({} {elements})", scalar_text(Some(*value)), count(*number))
-        });
-        let named: Vec<String> = named.collect();
-        let values: Vec<Scalar> = suspects.iter().map(|suspect| suspect.value).collect();
-        Ok(failure.context(advice_on_suspects(&named, &values)))
+        let with_count = |&Suspect { value, count: number }: &Suspect| {
+            let elements = if number == 1 { "element" } else { "elements" };
+            (value, format!(" ({} {elements})", count(number)))
+        };
+        let suspects: Vec<_> = suspects.iter().map(with_count).collect();
+        Ok(failure.context(advice_on_suspects(&suspects)))
     }
 }
 

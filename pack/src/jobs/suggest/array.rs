@@ -17,7 +17,7 @@ use crate::options::{Compressor, PackOptions, Requirement};
 use crate::recommend::markers::Markers as CommunityMarkers;
 use crate::recommend::{Advice, Recommendations};
 use crate::runtime::{Runtime, Workers};
-use crate::scan::missing::{Markers, advice_on_suspects, customary_markers};
+use crate::scan::missing::{Markers, advice_on, customary_markers};
 use crate::scan::surveyor::survey;
 use crate::store::location::{archive, outermost_group, url};
 use crate::store::names::folder_of;
@@ -309,10 +309,9 @@ impl Tried<'_> {
                 measured(greatest)
             ));
         }
-        let suspects = customary_markers(survey.data_range);
-        if !suspects.is_empty() && !element_type.is_integer() {
-            let named: Vec<String> = suspects.iter().map(|one| scalar_text(Some(*one))).collect();
-            note(advice_on_suspects(&named, &suspects));
+        let suspects = advice_on(&customary_markers(survey.data_range));
+        if let Some(advice) = suspects.filter(|_| !element_type.is_integer()) {
+            note(advice);
         }
         if let Some((found, bit)) = information.and_then(|found| Some((found, found.artificial?))) {
             let step = (found.range.1 - found.range.0) / 2_f64.powi(bit as i32 + 1);
