@@ -107,6 +107,35 @@ def test_arrays_and_trees(tmp_path):
     np.testing.assert_allclose(found["/deep/er/t"], tree["/deep/er/t"], rtol=0, atol=BOUND)
 
 
+def test_a_part_of_a_tree(tmp_path):
+    ds = weather()[["t"]]
+    tree = xr.DataTree.from_dict({"/": ds.coords.to_dataset(), "/a": ds, "/a/b/c": ds * 2})
+    for path, place in {"/a": tmp_path / "1", "/a/b": tmp_path / "2"}.items():
+        zarr_recast.pack(tree[path], place, max_abs_error=BOUND)
+        found = xr.open_datatree(place, engine="zarr")
+        assert {node.path for node in found.subtree} == {
+            "/" + node.relative_to(tree[path]).strip(".") for node in tree[path].subtree
+        }
+        assert set(found.coords) == set(tree[path].coords)
+
+
+def test_chunks_of_missing_values_alone(tmp_path):
+    ds = weather()[["t"]]
+    ds.t[3:9] = np.nan
+    ds.t.encoding["preferred_chunks"] = {"time": 3, "y": 30, "x": 50}
+    zarr_recast.pack(ds, tmp_path / "packed", max_abs_error=BOUND)
+    assert zarr.open_array(tmp_path / "packed/t").chunks == (3, 30, 50)
+    check(tmp_path / "packed", ds)
+
+
+@pytest.mark.parametrize("encoding", [{"shards": (4, 30, 50)}, {"chunks": (2, 2), "shards": (4, 4)}])
+def test_an_encoding_of_other_arrays_says_nothing(encoding, tmp_path):
+    ds = weather()[["t"]]
+    ds.t.encoding |= encoding
+    zarr_recast.pack(ds, tmp_path / "packed", max_abs_error=BOUND)
+    check(tmp_path / "packed", ds)
+
+
 def test_shards_and_chunks_of_zarr_stay(tmp_path):
     ds = weather()[["t"]].drop_vars(["lat", "lon", "station"])
     encoding = {"t": {"chunks": (2, 10, 50), "shards": (4, 30, 50)}}
@@ -116,6 +145,16 @@ def test_shards_and_chunks_of_zarr_stay(tmp_path):
     packed = zarr.open_array(tmp_path / "packed/t")
     assert (packed.chunks, packed.shards) == ((2, 10, 50), (4, 30, 50))
     check(tmp_path / "packed", ds)
+
+
+def test_a_block_of_another_shape_is_an_error(tmp_path):
+    pytest.importorskip("dask")
+    ds = weather()[["t"]].chunk(time=3)
+    meta = np.empty((0, 0, 0), "f4")
+    shorter = ds.t.data.map_blocks(lambda block: block[:2], dtype="f4", meta=meta)
+    ds["t"] = ds.t.copy(data=shorter)
+    with pytest.raises(ValueError, match=r"computed with shape \(2, 30, 50\), not \(3, 30, 50\)"):
+        zarr_recast.pack(ds, tmp_path / "packed", max_abs_error=BOUND)
 
 
 def test_an_error_of_a_block_is_the_cause(tmp_path):

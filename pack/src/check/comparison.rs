@@ -25,6 +25,14 @@ pub(crate) struct Tolerance {
 }
 
 impl Tolerance {
+    /// The same with a bound of |decoded − original| and one in proportion to |original|, each of its own.
+    pub(crate) fn with_both(self, absolute: f64, relative: f64) -> Self {
+        // Of a bound of 0, the other one has no part.
+        let is_each = absolute > 0.0 && relative > 0.0;
+        let (absolute, relative) = if is_each { (absolute, relative) } else { (0.0, 0.0) };
+        Self { absolute, relative, is_each, ..self }
+    }
+
     /// The largest allowed |decoded − original| of a value of a magnitude, except for rounding.
     #[inline(always)]
     pub(crate) fn bound(&self, magnitude: f64) -> f64 {

@@ -38,8 +38,12 @@ impl ExactSum {
         self.high
     }
 
-    pub(crate) fn is_above(self, other: Self) -> bool {
-        (self.high, self.low) > (other.high, other.low)
+    /// Whether this is more than `unit` times a number. Near the least numbers both are lifted first, so that nothing underflows.
+    pub(crate) fn is_above_product(self, unit: Self, number: f64) -> bool {
+        let is_tiny = (unit.value() * number).abs() < 2_f64.powi(-900);
+        let lift = if is_tiny { 2_f64.powi(600) } else { 1.0 };
+        let (this, other) = (self.times(lift), unit.times(number * lift));
+        (this.high, this.low) > (other.high, other.low)
     }
 }
 
@@ -92,9 +96,20 @@ mod tests {
     fn small_numbers_beside_large_ones_count() {
         assert_eq!(sum(&[1e30, 1.0, -1e30]).value(), 1.0);
         assert_eq!(sum(&[1.0, 2_f64.powi(-80), -1.0]).value(), 2_f64.powi(-80));
-        assert!(sum(&[1.0, 2_f64.powi(-80)]).is_above(sum(&[1.0])));
+        assert!(sum(&[1.0, 2_f64.powi(-80)]).is_above_product(1.0.into(), 1.0));
         assert_eq!(sum(&[f64::MAX, f64::MAX]).value(), f64::INFINITY);
-        assert!(!sum(&[0.1; 10]).is_above(ExactSum::product(10.0, 0.1)));
-        assert!(!ExactSum::product(10.0, 0.1).is_above(sum(&[0.1; 10])));
+        assert!(!sum(&[0.1; 10]).is_above_product(10.0.into(), 0.1));
+        assert!(sum(&[0.1; 10]).is_above_product(10.0.into(), 0.1_f64.next_down()));
+    }
+
+    #[test]
+    fn products_below_the_least_number_count() {
+        let least = f64::from_bits(1);
+        let range = ExactSum::from(50.0 * least);
+        // 1 of 50 is more than 0.0123 of 50, and less than 0.0217.
+        assert!(sum(&[least]).is_above_product(range, 0.0123));
+        assert!(!sum(&[least]).is_above_product(range, 0.0217));
+        assert!(sum(&[f64::MAX]).is_above_product(range, 0.5));
+        assert!(!sum(&[least]).is_above_product(f64::MAX.into(), 0.5));
     }
 }

@@ -20,7 +20,6 @@ use crate::scan::lattice::Lattice;
 use crate::scan::limits::Limits;
 use crate::scan::missing::{Markers, advice_on, customary_markers};
 use crate::scan::survey::Survey;
-use crate::text::scalar_text;
 
 /// Codecs for an array, with their properties.
 #[derive(Clone, Debug)]

@@ -125,26 +125,25 @@ pub(crate) fn reached(requirements: &[Requirement], sums: &Sums, range: f64) -> 
     let count = sums.elements as f64;
     let over = |number: f64, unit: f64| if number == 0.0 { 0.0 } else { number / unit };
     let one = |&requirement: &Requirement| {
-        let (reached, allowed) = match requirement {
+        let (reached, is_kept) = match requirement {
             Requirement::MaxAbsError(_)
             | Requirement::Limits(_)
             | Requirement::KeepSign
-            | Requirement::Lossless => (sums.max, None),
-            Requirement::MaxRelError(_) => (sums.max_relative, None),
-            Requirement::ErrorOverRange(_) => (over(sums.max, range), None),
+            | Requirement::Lossless => (sums.max, true),
+            Requirement::MaxRelError(_) => (sums.max_relative, true),
+            Requirement::ErrorOverRange(_) => (over(sums.max, range), true),
             Requirement::MaxMeanError(bound) => {
-                (sums.mean(), Some(ExactSum::product(count, bound)))
+                (sums.mean(), !sums.distances.is_above_product(count.into(), bound))
             }
             Requirement::MeanErrorOverRange(bound) => {
-                let allowed = ExactSum::product(count, range).times(bound);
-                (over(sums.mean(), range), Some(allowed))
+                let unit = ExactSum::product(count, range);
+                (over(sums.mean(), range), !sums.distances.is_above_product(unit, bound))
             }
             Requirement::MaxMeanRelError(bound) => {
                 let reached = over(sums.distances.value(), sums.magnitudes.value());
-                (reached, Some(sums.magnitudes.times(bound)))
+                (reached, !sums.distances.is_above_product(sums.magnitudes, bound))
             }
         };
-        let is_kept = allowed.is_none_or(|allowed| !sums.distances.is_above(allowed));
         Reached { requirement, reached, is_kept }
     };
     requirements.iter().map(one).collect()
@@ -181,12 +180,14 @@ fn largest_error(numbers: &[f64], mean: f64, range: f64) -> f64 {
     if numbers.is_empty() || bound == 0.0 {
         return bound.min(most.max(0.0));
     }
-    while bound > target && error(bound) > target {
+    // A subnormal number times a factor may be the number.
+    while bound > target && bound * 0.97 < bound && error(bound) > target {
         bound *= 0.97;
     }
     // Many values may be exact, such as zeros.
     for growth in [2.0, 1.2, 1.02] {
-        while bound * growth < most && error(bound * growth) <= target {
+        let grows = |bound: f64| bound * growth > bound && bound * growth < most;
+        while grows(bound) && error(bound * growth) <= target {
             bound *= growth;
         }
     }
@@ -208,5 +209,11 @@ mod tests {
         assert!((0.0075..0.0081).contains(&bound), "{bound}");
         assert_eq!(largest_error(&spread, 100.0, 1.0), 0.25);
         assert_eq!(largest_error(&[], 0.5, 0.0), 0.0);
+        // The least numbers, which a factor near 1 does not change.
+        let least = f64::from_bits(1);
+        let tiny: Vec<f64> = (0..50_u64).map(f64::from_bits).collect();
+        for mean in [least, 2.0 * least, 7.0 * least] {
+            assert!(largest_error(&tiny, mean, 50.0 * least) <= 50.0 * least);
+        }
     }
 }

@@ -214,3 +214,24 @@ version: 1.0.0
     let error = told(plain.job(options(json!({}))).recommended(&by, &one_thread()).map(drop));
     assert!(error.unwrap_err().contains("nothing is recommended"));
 }
+
+/// Each of two bounds holds, also if one is 0 or so small that no element but an equal one keeps it.
+#[test]
+fn each_of_two_bounds_is_judged() {
+    let least = f64::from_bits(1);
+    for (x, y) in [(1.0, 1.5), (1.0, 1.0), (0.0, 31.0 * least), (1e300, 1e300_f64.next_up())] {
+        let trial = Trial::new(&[x, 2.0], 2, json!({"fill_value": "NaN"}));
+        Sample::new("float64", &[2], &[2], json!("NaN")).write(&trial.output(), &bytes(&[y, 2.0]));
+        let (distance, size) = ((y - x).abs(), x.abs());
+        for absolute in [0.0, least, 1.0, f64::MAX] {
+            for relative in [0.0, least, 1e-3, 0.9] {
+                let requirements =
+                    vec![Requirement::MaxAbsError(absolute), Requirement::MaxRelError(relative)];
+                let job = CompareJob::new(trial.input(), trial.output());
+                let report = told(CompareJob { requirements, ..job }.run(&one_thread())).unwrap();
+                let is_kept = distance <= absolute && distance <= relative * size;
+                assert_eq!(report.failure().is_none(), is_kept, "{x} {y} {absolute} {relative}");
+            }
+        }
+    }
+}

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from itertools import product
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -26,9 +27,8 @@ class Blocks:
     def __init__(self, obj: Any, *, consolidated: bool) -> None:
         self._objects: dict[str, bytes] = {}
         self._variables: dict[str, _Variable] = {}
-        nodes = datasets(obj) if is_tree(obj) else {"/": _dataset(obj)}
-        for path, dataset in nodes.items():
-            self._add(path.strip("/"), dataset)
+        for path, dataset in _nodes(obj).items():
+            self._add(path, dataset)
         if consolidated:
             # A job renews the copies.
             root = json.loads(self._objects[_DOCUMENT])
@@ -123,15 +123,18 @@ class _Variable:
         import zarr
         from zarr.core.buffer import default_buffer_prototype
 
-        places = zip(indices, self._chunk, strict=True)
-        block = self._variable[tuple(slice(i * n, (i + 1) * n) for i, n in places)].to_numpy()
-        if block.size == 0:
+        places = zip(indices, self._chunk, self._variable.shape, strict=True)
+        part = tuple(slice(i * n, min((i + 1) * n, extent)) for i, n, extent in places)
+        expected = tuple(max(0, one.stop - one.start) for one in part)
+        if 0 in expected:
             return None
+        block = self._variable[part].to_numpy()
+        if block.shape != expected:
+            raise ValueError(f"block {indices} was computed with shape {block.shape}, not {expected}")
         held = {_DOCUMENT: default_buffer_prototype().buffer.from_bytes(self._document)}
         array = zarr.open_array(zarr.storage.MemoryStore(held), mode="r+")
         array[tuple(map(slice, block.shape))] = block
-        (chunk,) = (value for key, value in held.items() if key != _DOCUMENT) or (None,)
-        return None if chunk is None else chunk.to_bytes()
+        return next((value.to_bytes() for key, value in held.items() if key != _DOCUMENT), None)
 
 
 def _is_lazy(variable: Any) -> bool:
@@ -140,6 +143,15 @@ def _is_lazy(variable: Any) -> bool:
 
     is_number = variable.dtype.kind in "fiu" and variable.size > 0 and variable.ndim > 0
     return is_number and not isinstance(variable, IndexVariable)
+
+
+def _nodes(obj: Any) -> dict[str, Any]:
+    """The datasets of an object by their paths in it. The root of a part of a tree has what it inherits."""
+    if not is_tree(obj):
+        return {"": _dataset(obj)}
+    root = PurePosixPath(obj.path)
+    nodes = {PurePosixPath(path).relative_to(root): node for path, node in datasets(obj).items()}
+    return {"": obj.to_dataset()} | {str(path): node for path, node in nodes.items() if path.name}
 
 
 def _dataset(obj: Any) -> Any:
@@ -162,8 +174,10 @@ def _chunks_of(variable: Any) -> dict[str, Any]:
     if variable.chunks is not None:
         return {"chunks": tuple(map(max, variable.chunks))}
     encoding = variable.encoding
-    if encoding.get("shards") is not None:
-        return {key: encoding[key] for key in ("chunks", "shards")}
+    of_shards = [encoding.get(key) for key in ("chunks", "shards")]
+    # Of an array with other dimensions, the encoding says nothing of these.
+    if all(shape is not None and len(shape) == variable.ndim for shape in of_shards):
+        return dict(zip(("chunks", "shards"), of_shards, strict=True))
     preferred = encoding.get("preferred_chunks") or {}
     if all(dimension in preferred for dimension in variable.dims):
         return {"chunks": tuple(preferred[dimension] for dimension in variable.dims)}

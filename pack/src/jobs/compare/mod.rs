@@ -301,18 +301,24 @@ fn tolerance(
     for one in required {
         one.ask(&mut options);
     }
-    let asked = (options.absolute_bound(range), options.max_rel_error);
-    let (absolute, relative, is_each) = match asked {
-        (None, None) => (f64::INFINITY, 0.0, false),
-        (Some(absolute), None) => (absolute, 0.0, false),
-        (None, Some(relative)) => (0.0, relative, false),
-        (Some(absolute), Some(relative)) => (absolute, relative, true),
-    };
-    let of_other = other.map(|AllClose { atol, rtol }| (atol, rtol, false));
-    let (absolute, relative, is_each) = of_other.unwrap_or((absolute, relative, is_each));
     let keeps = Keeps::of(&options, common);
-    let name = "the tolerance";
-    Tolerance { absolute, relative, is_each, name, allow_collisions: false, keeps }
+    let none = Tolerance {
+        absolute: f64::INFINITY,
+        relative: 0.0,
+        is_each: false,
+        name: "the tolerance",
+        allow_collisions: false,
+        keeps,
+    };
+    if let Some(AllClose { atol: absolute, rtol: relative }) = other {
+        return Tolerance { absolute, relative, ..none };
+    }
+    match (options.absolute_bound(range), options.max_rel_error) {
+        (None, None) => none,
+        (Some(absolute), None) => Tolerance { absolute, ..none },
+        (None, Some(relative)) => Tolerance { absolute: 0.0, relative, ..none },
+        (Some(absolute), Some(relative)) => none.with_both(absolute, relative),
+    }
 }
 
 /// The type in which elements of two types are compared. Elements that it does not have are an error: of uint64 beside

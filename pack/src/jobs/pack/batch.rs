@@ -27,7 +27,7 @@ use crate::scan::missing::{Markers, advice_on_suspects, customary_markers};
 use crate::scan::survey::Survey;
 use crate::scan::surveyor::survey;
 use crate::store::destination::Destination;
-use crate::text::{as_shown, count, scalar_text};
+use crate::text::{as_shown, count};
 
 /// Packs an array into a small type, in two passes over its chunks. The first chooses codecs. The second writes, and
 /// decodes every element and compares it with the original.

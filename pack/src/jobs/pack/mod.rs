@@ -265,7 +265,7 @@ impl Batch<'_> {
     fn tolerance(&self, facts: &Facts<'_>) -> Tolerance {
         let tolerance = facts.tolerance();
         match self.asked.max_rel_error.filter(|_| self.options.max_rel_error.is_none()) {
-            Some(relative) => Tolerance { relative, is_each: true, ..tolerance },
+            Some(relative) => tolerance.with_both(tolerance.absolute, relative),
             None => tolerance,
         }
     }

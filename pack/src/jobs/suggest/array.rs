@@ -23,7 +23,7 @@ use crate::store::location::{archive, outermost_group, url};
 use crate::store::names::folder_of;
 use crate::suggest::known::look;
 use crate::suggest::sample::{Layout, Sample, without_chunks};
-use crate::text::{as_shown, measured, scalar_text};
+use crate::text::{as_shown, measured};
 
 /// Looks at a sample of an array (all of it up to 16 MiB, and else some 8 MiB), and lists bounds from coarse to fine with what they would cost and lose: the
 /// sizes of dry runs, errors, and the share of the information that the bits of neighbours have of each other. Of a group,
