@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The kernels' tests on WebAssembly with its vector instructions, under node, with the level asserted; the npm package: its
-# size, its contents, and its tests under node without Float16Array and with it; and the page of examples/browser in Chromium.
+# size, its contents, and its tests under node without Float16Array and with it; the page of examples/browser, and the pages of
+# --report, in Chromium.
 # Needs rustup, which adds the targets, and installs node, npm and Chromium if they are missing (on Debian or Ubuntu, as root).
 #
 # Each test runs every 15th of its jobs; RECAST_TEST_STRIDE=1 .ci/wasm.sh runs all.
@@ -13,7 +14,7 @@ bash wasm/build.sh
 bash wasm/check.sh
 node wasm/benchmark.js
 
-# The page. The example brings the features of the tests' dependencies, so that nothing is compiled again after .ci/run's tests.
+# The pages. The example brings the features of the tests' dependencies, so that nothing is compiled again after .ci/run's tests.
 command -v chromium > /dev/null || sh .ci/install.sh chromium
 cargo build --quiet --profile test --workspace --bin recast --example rewrite
 RECAST="${CARGO_TARGET_DIR:-$PWD/target}/debug/recast" node --test wasm/tests/page/*.test.js

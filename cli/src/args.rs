@@ -233,7 +233,7 @@ pub(crate) struct Suggest {
     /// Marks what a file recommends for each array by its names and levels, and writes that with --write; see recast pack.
     #[arg(long, value_name = "FILE.yaml")]
     pub(crate) recommendations: Option<PathBuf>,
-    /// Writes an HTML page with the ladder, and the size over the bound as a curve.
+    /// Writes an HTML page with the ladder, the size over the bound as a curve, and the information of each bit.
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
     /// Replaces files at --write and --report.

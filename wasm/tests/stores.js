@@ -1,5 +1,6 @@
-// Reads the golden stores of zarrs/tests/goldens, and what is expected of them.
-import { existsSync, readFileSync, readdirSync } from "node:fs";
+// Reads the golden stores of zarrs/tests/goldens, and what is expected of them; writes arrays of other tests.
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
+import { dirname } from "node:path";
 
 export const goldens = new URL("../../zarrs/tests/goldens/", import.meta.url);
 
@@ -54,4 +55,26 @@ export function bytesInOrder(result, TypedArray) {
   const { data, shape, stride } = result;
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
   return inOrder(bytes, data.BYTES_PER_ELEMENT, shape, stride);
+}
+
+/** Writes an array of one uncompressed chunk, or of one for each of `chunks` along the first axis. */
+export function writeArray(path, { shape, data_type, elements, chunks, codecs = [], fill_value = 0, ...others }) {
+  (chunks ?? [elements]).forEach((elements, at) => {
+    const chunk = `${path}/${["c", ...shape.map((_, axis) => (axis === 0 ? at : 0))].join("/")}`;
+    mkdirSync(dirname(chunk), { recursive: true });
+    writeFileSync(chunk, new Uint8Array(elements.buffer));
+  });
+  const document = {
+    zarr_format: 3,
+    node_type: "array",
+    shape,
+    data_type,
+    chunk_grid: { name: "regular", configuration: { chunk_shape: chunks ? [1, ...shape.slice(1)] : shape } },
+    chunk_key_encoding: { name: "default", configuration: { separator: "/" } },
+    fill_value,
+    codecs: [...codecs, { name: "bytes", configuration: { endian: "little" } }],
+    ...others,
+  };
+  writeFileSync(`${path}/zarr.json`, JSON.stringify(document));
+  return path;
 }

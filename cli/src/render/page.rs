@@ -78,7 +78,7 @@ impl Section {
     pub(super) fn markup(&self) -> Markup {
         html! {
             section {
-                @if let Some(name) = &self.name { h2 { (name) } }
+                @if let Some(name) = &self.name { h2 id=(name) { (name) } }
                 table {
                     @for (label, lines) in &self.rows {
                         tr {
@@ -93,9 +93,11 @@ impl Section {
                     }
                 }
                 @if let Some((columns, rows)) = self.grid.as_ref().filter(|(_, rows)| !rows.is_empty()) {
-                    table {
-                        tr { @for column in columns { th scope="col" { (column) } } }
-                        @for row in rows { tr { @for cell in row { td { (cell) } } } }
+                    div class="wide" {
+                        table {
+                            tr { @for column in columns { th scope="col" { (column) } } }
+                            @for row in rows { tr { @for cell in row { td { (cell) } } } }
+                        }
                     }
                 }
                 @if !self.figures.is_empty() {
@@ -111,6 +113,29 @@ impl Section {
             }
         }
     }
+}
+
+/// Links to the sections with a heading, if there are some.
+fn contents(sections: &[Section]) -> Markup {
+    let names: Vec<&String> = sections.iter().filter_map(|section| section.name.as_ref()).collect();
+    html! {
+        @if names.len() > 1 {
+            nav aria-label="Arrays" {
+                ul { @for name in names { li { a href=(link(name)) { (name) } } } }
+            }
+        }
+    }
+}
+
+/// A link to a heading of the page. Only what can stand in a URL as it is is not encoded.
+fn link(name: &str) -> String {
+    let byte = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+            (byte as char).to_string()
+        }
+        _ => format!("%{byte:02X}"),
+    };
+    format!("#{}", name.bytes().map(byte).collect::<String>())
 }
 
 fn page(title: &str, mut sections: Vec<Section>) -> Result<String> {
@@ -143,6 +168,7 @@ fn page(title: &str, mut sections: Vec<Section>) -> Result<String> {
                         tr { th scope="row" { "command" } td { code { (command) } } }
                         tr { th scope="row" { "date" } td { (date) } }
                     }
+                    (contents(&sections))
                     @for section in &sections { (section.markup()) }
                     footer { "recast " (env!("CARGO_PKG_VERSION")) }
                 }

@@ -8,7 +8,7 @@ use recast_pack::{SuggestGroupReport, SuggestReport};
 use super::counts::elements;
 use super::group::{Words, arrays, reports};
 use super::page::Section;
-use super::plots::curve_of_sizes;
+use super::plots::{bars_of_information, curve_of_sizes};
 use super::report::Report;
 use super::table::Table;
 
@@ -39,7 +39,7 @@ impl Report for SuggestReport {
         for suggestion in &self.suggestions {
             table.row("command", commands(std::slice::from_ref(suggestion)).trim_end());
         }
-        Ok(vec![with_ladder(&table, &self.ladder)?])
+        Ok(vec![with_ladder(&table, self)?])
     }
 }
 
@@ -50,21 +50,26 @@ impl Report for SuggestReport {
 pub fn suggestion_text_and_html(report: &SuggestReport) -> Result<(String, String)> {
     let mut table = Table::default();
     what_is_known(report, &mut table);
-    let section = with_ladder(&table, &report.ladder)?;
+    let section = with_ladder(&table, report)?;
     Ok((report.table().text(false), section.markup().into_string()))
 }
 
-/// A table, the ladder below it, and the curve of its sizes.
-fn with_ladder(table: &Table, ladder: &[Rung]) -> Result<Section> {
-    let rows = ladder.iter().map(|rung| cells(rung).to_vec()).collect();
-    let points: Vec<(f64, f64, bool)> = ladder
+/// A table, the ladder below it, the curve of its sizes, and the information of each bit.
+fn with_ladder(table: &Table, report: &SuggestReport) -> Result<Section> {
+    let rows = report.ladder.iter().map(|rung| cells(rung).to_vec()).collect();
+    let points: Vec<(f64, f64, bool)> = report
+        .ladder
         .iter()
         .filter(|rung| rung.max_abs_error > 0.0)
         .map(|rung| (rung.max_abs_error, rung.stored_bytes as f64, rung.mark.is_some()))
         .collect();
-    let curve = (points.len() > 1).then(|| curve_of_sizes(&points).context("drawing a plot"));
-    let figures = curve.transpose()?.into_iter().collect();
-    Ok(Section::new(table, Some((COLUMNS.to_vec(), rows)), figures))
+    let curve = (points.len() > 1).then(|| curve_of_sizes(&points));
+    let informed = report
+        .information
+        .as_ref()
+        .map(|Information { bits, end, .. }| bars_of_information(bits, *end));
+    let figures = [curve, informed].into_iter().flatten().collect::<Result<_>>();
+    Ok(Section::new(table, Some((COLUMNS.to_vec(), rows)), figures.context("drawing a plot")?))
 }
 
 /// Adds the rows above the ladder.

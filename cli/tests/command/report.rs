@@ -95,10 +95,54 @@ fn the_data_before_and_after_are_maps_on_one_scale() {
     assert_eq!([before.0, after.0, errors.0], [[5, 4]; 3]);
     assert!(before.1.iter().zip(&values).all(|(&pixel, &value)| pixel == colour(value, 19.0)));
     assert!(after.1.iter().zip(&decoded).all(|(&pixel, &value)| pixel == colour(value, 19.0)));
-    let largest = values.iter().zip(&decoded).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+    // Errors from the least one of a cell to the largest.
+    let error = |index: usize| (values[index] - decoded[index]).abs();
+    let [least, largest] = [f32::min, f32::max].map(|of| (0..20).map(error).reduce(of).unwrap());
     for (index, &pixel) in errors.1.iter().enumerate() {
-        assert_eq!(pixel, colour((values[index] - decoded[index]).abs(), largest), "{index}");
+        assert_eq!(pixel, colour(error(index) - least, largest - least), "{index}");
     }
+}
+
+/// In a group, axes have the numbers and units of the coordinates, and the north is at the top.
+#[test]
+fn axes_are_those_of_the_coordinates() {
+    let trial = Trial::empty();
+    let group = trial.input();
+    create_group(&group);
+    let (lat, lon) = ([-60.0_f32, -20.0, 20.0, 60.0], [10.0_f32, 20.0, 40.0]);
+    for (name, numbers, units) in
+        [("lat", &lat[..], "degrees_north"), ("lon", &lon, "degrees_east")]
+    {
+        let shape = [numbers.len() as u64];
+        Sample::new("float32", &shape, &shape, json!("NaN"))
+            .with("dimension_names", json!([name]))
+            .with("attributes", json!({"units": units}))
+            .write(&group.join(name), &bytes(numbers));
+    }
+    let values: Vec<f32> = (0..12).map(|index| index as f32).collect();
+    Sample::new("float32", &[4, 3], &[4, 3], json!("NaN"))
+        .with("dimension_names", json!(["lat", "lon"]))
+        .write(&group.join("t2m"), &bytes(&values));
+    let file = path(&trial.place("page.html"));
+    trial.packs(&["-e", "0.25", "--report", &file]);
+    let page = fs::read_to_string(&file).unwrap();
+    assert!(page.contains("over lat (up) and lon (across)"), "{page}");
+    let text = |text: &str| page.contains(&format!("\n{text}\n"));
+    assert!(text("lat (degrees_north)") && text("lon (degrees_east)"), "{page}");
+    // Even steps: round numbers of the coordinate. Others: those of some elements.
+    for tick in ["-50", "50", "10.00", "20.00", "40.00"] {
+        assert!(text(tick), "{tick}: {page}");
+    }
+    assert!(!text("30"));
+    let (_, before) = &pictures(&page)[0];
+    assert_eq!((before[0], before[9]), (1 + (254.0_f32 * 9.0 / 11.0).round() as u8, 1));
+    // With --no-outside-links nothing but the array that is named is read.
+    let alone = path(&group.join("t2m"));
+    let output = path(&trial.place("alone.zarr"));
+    let flags = ["-e", "0.25", "--overwrite", "--report", &file];
+    recast(&[&["pack", &alone, &output, "--no-outside-links"], &flags[..]].concat()).succeeds();
+    let page = fs::read_to_string(&file).unwrap();
+    assert!(page.contains("over lat (down) and lon (across)"), "{page}");
 }
 
 #[test]
@@ -170,7 +214,13 @@ fn pages_stay_small_whatever_the_array() {
     trial.packs(&["-e", "0.001", "--overwrite", "--report", &path]);
     assert!(size(&path) < MOST, "{}", size(&path));
     let page = fs::read_to_string(&path).unwrap();
-    assert_eq!(page.matches("<h2>").count(), 9);
+    assert_eq!(page.matches("<h2 ").count(), 9);
+    // A list of contents leads to each.
+    for index in 0..9 {
+        let name = format!("a{index}");
+        assert!(page.contains(&format!("<li><a href=\"#{name}\">{name}</a></li>")));
+        assert!(page.contains(&format!("<h2 id=\"{name}\">")));
+    }
     assert!(page.contains("left out, as the page would be too large"));
 }
 
@@ -198,7 +248,10 @@ fn arrays_of_any_shape_have_a_page() {
         let path = path(&trial.place("page.html"));
         for target in ["float16", "int32"] {
             trial.packs(&["-e", "0.2", "-t", target, "--report", &path, "--overwrite"]);
-            assert_eq!(fs::read_to_string(&path).unwrap().matches("<svg ").count(), 6);
+            let page = fs::read_to_string(&path).unwrap();
+            // Nothing is plotted of nothing.
+            let plots = if values.iter().any(|value| value.is_finite()) { 6 } else { 0 };
+            assert_eq!(page.matches("<svg ").count(), plots, "{shape:?}");
         }
     }
 }

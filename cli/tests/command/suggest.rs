@@ -92,16 +92,19 @@ fn the_json_has_a_ladder_with_the_figures_of_packing() {
 }
 
 #[test]
-fn the_page_has_the_ladder_and_a_curve() {
+fn the_page_has_the_ladder_a_curve_and_the_information() {
     let trial = trial();
     let [input, _] = trial.places();
     let file = path(&trial.place("page.html"));
     recast(&["suggest", &input, "--report", &file]).succeeds();
     let page = fs::read_to_string(&file).unwrap();
-    assert_eq!(page.matches("<svg ").count(), 1);
-    for expected in
-        ["Estimated size over the bound", "<th scope=\"col\">ratio</th>", "<td>loses nothing</td>"]
-    {
+    assert_eq!(page.matches("<svg ").count(), 2);
+    for expected in [
+        "Estimated size over the bound",
+        "Information of each bit",
+        "<th scope=\"col\">ratio</th>",
+        "<td>loses nothing</td>",
+    ] {
         assert!(page.contains(expected), "{expected}");
     }
     let error = recast(&["suggest", &input, "--report", &file]).fails(1);

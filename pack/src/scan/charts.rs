@@ -3,16 +3,15 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use recast_kernels::{ElementType, Format, Scalar};
-use serde_json::Value;
 use zarr_recast::Chain;
 
+use super::axes::{Axis, axes, units};
 use super::missing::Markers;
 use super::number::{Number, NumberReader, encoded, magnitude, with_numbers};
 use crate::array::region::Region;
 use crate::array::source::Source;
 use crate::error::Result;
-use crate::metadata::document::ARRAY_DIMENSIONS;
-use crate::runtime::Workers;
+use crate::runtime::{Runtime, Workers};
 
 /// Elements that are read as numbers at once; they fit the cache.
 const AT_ONCE: usize = 8192;
@@ -32,8 +31,10 @@ pub(crate) struct Pieces {
 /// Histograms and maps.
 #[derive(Debug)]
 pub struct Charts {
-    /// The array's names of dimensions and units.
-    pub labels: Labels,
+    /// The array's attribute `units`.
+    pub units: Option<String>,
+    /// The array's dimensions.
+    pub axes: Vec<Axis>,
     /// The cells of the maps.
     pub grid: Grid,
     /// One original value in each cell.
@@ -224,36 +225,12 @@ impl CellMap {
     }
 }
 
-/// An array's names of dimensions and units.
-#[derive(Clone, Debug, Default)]
-pub struct Labels {
-    /// The names of its dimensions, if they have any.
-    pub dimensions: Vec<Option<String>>,
-    /// The attribute `units`.
-    pub units: Option<String>,
-}
-
-impl Labels {
-    pub(crate) fn of(source: &Source) -> Self {
-        let array = source.array();
-        let attributes = array.attributes();
-        // Zarr v2 has them as an attribute.
-        let named = attributes.get(ARRAY_DIMENSIONS).and_then(Value::as_array);
-        let named = named.into_iter().flatten().map(|name| name.as_str().map(str::to_owned));
-        let dimensions = array.dimension_names().clone();
-        let units = attributes.get("units").and_then(Value::as_str);
-        Self {
-            dimensions: dimensions.unwrap_or_else(|| named.collect()),
-            units: units.filter(|units| !units.is_empty()).map(str::to_owned),
-        }
-    }
-}
-
 impl Charts {
     /// For the elements of an array, compared in a type. Those with values in `markers` are left out; no other is off by
     /// more than `max_error`.
     pub(crate) fn new(
         source: &Source,
+        runtime: &Runtime,
         element_type: ElementType,
         range: Option<(Scalar, Scalar)>,
         markers: &Markers,
@@ -265,7 +242,8 @@ impl Charts {
         let ends = ends.unwrap_or_default();
         let magnitude = range.map_or(0.0, magnitude);
         Self {
-            labels: Labels::of(source),
+            units: units(source),
+            axes: axes(source, &grid.dimensions, runtime),
             grid,
             before,
             after,

@@ -1,5 +1,6 @@
 //! Surveys arrays: range, missing values, counts and charts.
 
+pub(crate) mod axes;
 pub(crate) mod charts;
 pub(crate) mod counts;
 pub(crate) mod grid;

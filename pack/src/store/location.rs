@@ -443,6 +443,23 @@ pub fn array_in(store: impl AsRef<Path>, array: &str) -> std::result::Result<Pat
     Ok(below(store.as_ref(), inside))
 }
 
+/// The group in which the array at a path lies, and another array of that group. None if there is no such path.
+pub(crate) fn beside(path: &Path, array: &str) -> Option<(PathBuf, PathBuf)> {
+    let group = match url(path) {
+        Some(url) => {
+            let (place, query) = url.split_once('?').map_or((url, None), |(a, b)| (a, Some(b)));
+            let (group, _) = place.trim_end_matches('/').rsplit_once('/')?;
+            query.map_or_else(|| group.to_owned(), |query| format!("{group}?{query}")).into()
+        }
+        None => match path.parent()? {
+            folder if folder.as_os_str().is_empty() => PathBuf::from("."),
+            folder => folder.to_owned(),
+        },
+    };
+    let other = array_in(&group, array).ok()?;
+    Some((group, other))
+}
+
 /// The zip file of a path, and the path in it.
 pub(crate) fn archive(path: &Path) -> Option<(PathBuf, String)> {
     let is_zip = |path: &&Path| {

@@ -3,12 +3,11 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
 import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
-import { bytesInOrder, cases, goldens, metadata, npy } from "../stores.js";
+import { bytesInOrder, cases, goldens, metadata, npy, writeArray } from "../stores.js";
 
 const repository = fileURLToPath(new URL("../../../", import.meta.url));
 const recast = process.env.RECAST ?? `${repository}target/debug/recast`;
@@ -89,28 +88,8 @@ function number(text) {
   return Number(`${mantissa}e${power.startsWith("⁻") ? "-" : ""}${exponent}`);
 }
 
-/** Writes an array of one uncompressed chunk, or of one for each of `chunks` along the first axis. */
-function write(name, { shape, data_type, elements, chunks, codecs = [], fill_value = 0, attributes = {} }) {
-  const path = `${root}/${name}`;
-  (chunks ?? [elements]).forEach((elements, at) => {
-    const chunk = `${path}/${["c", ...shape.map((_, axis) => (axis === 0 ? at : 0))].join("/")}`;
-    mkdirSync(dirname(chunk), { recursive: true });
-    writeFileSync(chunk, new Uint8Array(elements.buffer));
-  });
-  const document = {
-    zarr_format: 3,
-    node_type: "array",
-    shape,
-    data_type,
-    chunk_grid: { name: "regular", configuration: { chunk_shape: chunks ? [1, ...shape.slice(1)] : shape } },
-    chunk_key_encoding: { name: "default", configuration: { separator: "/" } },
-    fill_value,
-    codecs: [...codecs, { name: "bytes", configuration: { endian: "little" } }],
-    attributes,
-  };
-  writeFileSync(`${path}/zarr.json`, JSON.stringify(document));
-  return path;
-}
+/** Writes an array to what is served. */
+const write = (name, array) => writeArray(`${root}/${name}`, array);
 
 test("the example is shown with its size, its bound and its largest error", async (t) => {
   const [values, original] = [decoded(`${root}/sst_packed.zarr`), decoded(example)];

@@ -302,7 +302,7 @@ impl NewCodecs {
             Some(survey.fill_value).filter(|&fill| fill.is_finite() && survey.count(fill) > 0);
         let range = union(survey.range(), fill.map(|fill| (fill, fill)));
         let (decoded, markers) = (arithmetic.decoded_type(), Markers::default());
-        let charts = Charts::new(source, decoded, range, &markers, max_error);
+        let charts = Charts::new(source, workers.runtime(), decoded, range, &markers, max_error);
         let charts = charts.with_codes(&inversion.chain, range);
         let pairs = Pairs::new(source, result);
         charts.gather(workers, pairs.regions(), |number| {

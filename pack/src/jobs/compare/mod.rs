@@ -26,7 +26,8 @@ use crate::json;
 use crate::options::{AllClose, PackOptions, Reached, Requirement};
 use crate::recommend::{Advice, Recommendations};
 use crate::runtime::{Runtime, Workers};
-use crate::scan::charts::{Charts, Labels, Pieces};
+use crate::scan::axes::dimension_names;
+use crate::scan::charts::{Charts, Pieces};
 use crate::scan::counts::Counts;
 use crate::scan::missing::Markers;
 use crate::scan::number::{extent, is_wide};
@@ -457,7 +458,8 @@ impl Pair<'_> {
     ) -> Result<Charts> {
         let a = self.a.source;
         let Expected { element_type, reserved_values, .. } = &self.expected;
-        let charts = Charts::new(a, *element_type, range, reserved_values, max_error);
+        let charts =
+            Charts::new(a, workers.runtime(), *element_type, range, reserved_values, max_error);
         charts.gather(workers, self.pairs().regions(), |number| {
             let (region, [before, after]) = self.pairs().stored(number)?;
             let before = self.a.elements(&region, before)?;
@@ -475,7 +477,7 @@ impl Pair<'_> {
         let patterns = Patterns {
             pairs: self.pairs(),
             shape: self.a.source.array().shape(),
-            names: &Labels::of(self.a.source).dimensions,
+            names: &dimension_names(self.a.source),
             range,
             element_type: *element_type,
             missing: [markers, masked],

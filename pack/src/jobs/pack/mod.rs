@@ -346,7 +346,14 @@ impl Batch<'_> {
         let chain = &encoded.candidate.chain;
         let (range, markers) = (survey.range(), &survey.reserved_values);
         let max_error = encoded.stats.comparison.sums.max;
-        let charts = Charts::new(source, survey.element_type, range, markers, max_error);
+        let charts = Charts::new(
+            source,
+            self.workers.runtime(),
+            survey.element_type,
+            range,
+            markers,
+            max_error,
+        );
         let charts = charts.with_codes(chain, range);
         charts.gather(self.workers, source.chunks(), |number| {
             let region = source.region(number)?;
