@@ -305,16 +305,13 @@ pub(crate) struct Verify {
     #[command(flatten)]
     pub(crate) tolerance: Option<AllClose>,
     #[command(flatten)]
-    pub(crate) required: Required,
-    /// Checks what a file recommends for each array of A, as recast pack does; arrays for which nothing is recommended as
-    /// without it.
-    #[arg(long, value_name = "FILE.yaml")]
-    pub(crate) recommendations: Option<PathBuf>,
-    #[command(flatten)]
     pub(crate) arrays: Compare,
 }
 
 /// Shows how far two arrays of one shape, or two groups, differ, whatever their types, chunks and codecs.
+///
+/// Of bounds, limits and signs that are given as for recast pack, it shows what is reached, and how many elements break one.
+/// recast verify judges them, by its exit status, too.
 #[derive(Args, Debug)]
 #[command(
     after_help = "Example: recast compare sst.zarr sst_packed.zarr --report differences.html"
@@ -329,6 +326,12 @@ pub(crate) struct Compare {
     #[arg(long)]
     pub(crate) metrics: bool,
     #[command(flatten)]
+    pub(crate) required: Required,
+    /// Checks what a file recommends for each array of A, as recast pack does; arrays for which nothing is recommended as
+    /// without it.
+    #[arg(long, value_name = "FILE.yaml")]
+    pub(crate) recommendations: Option<PathBuf>,
+    #[command(flatten)]
     pub(crate) show: Show,
     /// Writes an HTML page with the table, both arrays as maps, and plots of values and errors.
     #[arg(long, value_name = "FILE.html")]
@@ -338,6 +341,13 @@ pub(crate) struct Compare {
     pub(crate) overwrite: bool,
     #[command(flatten)]
     pub(crate) resources: Resources,
+}
+
+impl Compare {
+    /// Whether anything is required.
+    pub(crate) fn requires(&self) -> bool {
+        !self.required.all().is_empty() || self.recommendations.is_some()
+    }
 }
 
 /// Turns arrays of Zarr v1 and v2, and codecs of numcodecs, into Zarr v3 with scale_offset and cast_value.

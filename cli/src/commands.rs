@@ -121,35 +121,29 @@ pub(crate) fn migrate(arguments: &Migrate) -> Result<()> {
 }
 
 pub(crate) fn verify(arguments: &Verify) -> Result<()> {
-    let tolerance = arguments.tolerance;
-    let requirements = arguments.required.all();
-    let recommendations = recommendations(arguments.recommendations.as_deref())?;
-    if tolerance.is_some() && !(requirements.is_empty() && recommendations.is_none()) {
+    let Verify { tolerance, arrays } = arguments;
+    if tolerance.is_some() && arrays.requires() {
         let text =
             "--atol and --rtol are one bound, and cannot be used with others; use --max-abs-error";
         return Err(UsageError(text.to_owned()).into());
     }
-    compare_as(&arguments.arrays, |job| CompareJob {
-        tolerance,
-        requirements: requirements.clone(),
-        recommendations: recommendations.clone(),
-        recorded: true,
-        ..job
-    })
+    compare_as(arrays, |job| CompareJob { tolerance: *tolerance, recorded: true, ..job })
 }
 
 pub(crate) fn compare(arguments: &Compare) -> Result<()> {
-    compare_as(arguments, |job| job)
+    compare_as(arguments, |job| CompareJob { measures_only: true, ..job })
 }
 
 /// Compares two arrays or groups, and writes the page of `--report`.
 fn compare_as(arguments: &Compare, judged: impl Fn(CompareJob) -> CompareJob) -> Result<()> {
-    let Compare { a, b, metrics, show, report, overwrite, resources } = arguments;
+    let Compare { a, b, metrics, required, show, report, overwrite, resources, .. } = arguments;
     refuse_inside("--report", report.as_deref(), &[("A", a), ("B", b)])?;
     let place = PagePlace::of(report.as_deref(), *overwrite)?;
     let charts = place.is_some();
     let runtime = resources.runtime(*show)?;
-    let job = judged(CompareJob { charts, metrics: *metrics, ..CompareJob::new(a, b) });
+    let recommendations = recommendations(arguments.recommendations.as_deref())?;
+    let job = CompareJob { requirements: required.all(), recommendations, ..CompareJob::new(a, b) };
+    let job = judged(CompareJob { charts, metrics: *metrics, ..job });
     let title = format!("{} compared with {}", as_shown(b), as_shown(a));
     finish(place, &title, &job.run_path(&runtime)?, *show)
 }

@@ -55,7 +55,7 @@ mod store;
 mod suggest;
 pub mod text;
 
-pub use choose::choice::{Choice, choose, choose_checked};
+pub use choose::choice::{Choice, Compared, choose, choose_checked};
 pub use error::{Error, ErrorKind};
 pub use jobs::cat::{CatFormat, cat};
 pub use jobs::cf::{CfCodecs, FromCfReport, ToCfReport, codecs_from_cf};

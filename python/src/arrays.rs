@@ -8,8 +8,9 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
-use zarr_recast::{Plan, RunError};
+use zarr_recast::{ElementType, Plan, RunError};
 
+use crate::dtypes::elements;
 use crate::errors::run_error;
 
 /// From this many bytes of input and output on, the GIL is released.
@@ -240,4 +241,17 @@ fn run_contiguous(
         plan.run_uninit(from, to)
     };
     result.map_err(|error| run_error(py, &error, input.shape()))
+}
+
+/// Elements of a contiguous array in native byte order.
+pub(crate) fn block<'a>(
+    array: &'a Bound<'_, PyUntypedArray>,
+    expected: ElementType,
+) -> PyResult<&'a [u8]> {
+    let found = elements(&array.dtype())?;
+    if found.element_type != expected || found.swapped {
+        let other = array.dtype().str()?;
+        return Err(PyTypeError::new_err(format!("a block of {other} in an array of {expected}")));
+    }
+    bytes(array, expected.size())
 }

@@ -1,38 +1,27 @@
 //! Surveys of `NumPy` arrays, and the codecs that `recast-pack` chooses from them.
 
-use std::sync::Arc;
+use std::mem;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use numpy::{PyUntypedArray, PyUntypedArrayMethods};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use numpy::PyUntypedArray;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use rayon::prelude::*;
-use recast_pack::{Choice as Chosen, Survey as Found, choose_checked};
+use recast_pack::{Choice as Chosen, Compared, Error, Survey as Found, choose_checked};
+use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use zarr_recast::ElementType;
 
-use crate::arrays;
+use crate::arrays::block;
 use crate::chain::{read_data_type, read_fill_value, to_numpy};
-use crate::dtypes::elements;
 use crate::errors::{pack_error, read_json, read_options};
+use crate::rounding::rounded;
 
 /// Bytes of an array without chunks that a thread surveys at once.
 const SPAN: usize = 16 << 20;
 /// Bytes that are encoded, decoded and compared at once; they fit the cache.
 const PIECE: usize = 256 << 10;
-
-/// Elements of a contiguous array in native byte order.
-pub(crate) fn block<'a>(
-    array: &'a Bound<'_, PyUntypedArray>,
-    expected: ElementType,
-) -> PyResult<&'a [u8]> {
-    let found = elements(&array.dtype())?;
-    if found.element_type != expected || found.swapped {
-        let other = array.dtype().str()?;
-        return Err(PyTypeError::new_err(format!("a block of {other} in an array of {expected}")));
-    }
-    arrays::bytes(array, expected.size())
-}
 
 /// Surveys the blocks of one array, each by itself; see `zarr_recast.encoding_for`.
 #[pyclass(frozen, module = "zarr_recast._core")]
@@ -133,6 +122,8 @@ pub(crate) struct Choice {
     options: String,
     /// The number of earlier candidates that some element refuted.
     refuted: usize,
+    /// What [`Self::check`] found in this process.
+    compared: Mutex<Compared>,
 }
 
 #[pymethods]
@@ -149,7 +140,7 @@ impl Choice {
         let mut left = refuted;
         let chosen = py.detach(|| {
             choose_checked(&survey.0, &asked, |_| match left.checked_sub(1) {
-                None => Ok(()),
+                None => Ok(Compared::default()),
                 Some(fewer) => {
                     left = fewer;
                     Err(Chosen::refuted("an element is not right"))
@@ -157,7 +148,8 @@ impl Choice {
             })
         });
         let chosen = chosen.map_err(|error| pack_error(py, &error))?;
-        Ok(Self { chosen, survey: survey.clone(), options: options_json, refuted })
+        let compared = Mutex::default();
+        Ok(Self { chosen, survey: survey.clone(), options: options_json, refuted, compared })
     }
 
     /// The codecs as JSON text.
@@ -188,10 +180,31 @@ impl Choice {
     fn check(&self, py: Python<'_>, block: &Bound<'_, PyUntypedArray>) -> PyResult<Option<String>> {
         let element_type = self.chosen.fill_value.element_type();
         let bytes = self::block(block, element_type)?;
-        let wrong = py.detach(|| {
-            bytes.par_chunks(PIECE).find_map_first(|piece| self.chosen.check(piece).err())
+        let found = py.detach(|| {
+            bytes.chunks(SPAN).try_fold(Compared::default(), |all, span| {
+                let pieces = span.par_chunks(PIECE).map(|piece| self.chosen.check(piece));
+                // In order, so that the first wrong element is named.
+                let mut pieces = pieces.collect::<Vec<_>>().into_iter();
+                pieces.try_fold(all, |all, piece| Ok::<_, Error>(all.merge(piece?)))
+            })
         });
-        Ok(wrong.map(|error| format!("{error:#}")))
+        match found {
+            Ok(found) => {
+                let mut compared = self.compared.lock().unwrap_or_else(PoisonError::into_inner);
+                *compared = mem::take(&mut *compared).merge(found);
+                Ok(None)
+            }
+            Err(error) => Ok(Some(format!("{error:#}"))),
+        }
+    }
+
+    /// Round a block into a new array, if values are not encoded but rounded.
+    fn round<'py>(
+        &self,
+        block: &Bound<'py, PyUntypedArray>,
+    ) -> PyResult<Bound<'py, PyUntypedArray>> {
+        let none = || PyValueError::new_err("these values are encoded, not rounded");
+        rounded(self.chosen.rounder.as_ref().ok_or_else(none)?, block)
     }
 
     fn __reduce__<'py>(
@@ -219,26 +232,31 @@ pub(crate) fn choose(
     let result = py.detach(|| {
         choose_checked(&survey.0, &asked, |chosen| {
             if chosen.is_proven_for_surveyed || failed.is_some() {
-                return Ok(());
+                return Ok(Compared::default());
             }
-            let answer = Python::attach(|py| -> PyResult<Option<String>> {
+            let answer = Python::attach(|py| -> PyResult<(Option<String>, Compared)> {
                 let choice = Choice {
                     chosen: chosen.clone(),
                     survey: survey.clone(),
                     options: options_json.clone(),
                     refuted,
+                    compared: Mutex::default(),
                 };
-                check.bind(py).call1((choice,))?.extract()
+                let choice = Py::new(py, choice)?;
+                let wrong = check.bind(py).call1((&choice,))?.extract()?;
+                let compared = &choice.get().compared;
+                let compared = compared.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                Ok((wrong, compared))
             });
             match answer {
-                Ok(None) => Ok(()),
-                Ok(Some(wrong)) => {
+                Ok((None, compared)) => Ok(compared),
+                Ok((Some(wrong), _)) => {
                     refuted += 1;
                     Err(Chosen::refuted(&wrong))
                 }
                 Err(error) => {
                     failed = Some(error);
-                    Ok(())
+                    Ok(Compared::default())
                 }
             }
         })
@@ -247,7 +265,8 @@ pub(crate) fn choose(
         return Err(error);
     }
     let chosen = result.map_err(|error| pack_error(py, &error))?;
-    Ok(Choice { chosen, survey: survey.clone(), options: options_json, refuted })
+    let compared = Mutex::default();
+    Ok(Choice { chosen, survey: survey.clone(), options: options_json, refuted, compared })
 }
 
 /// Choose codecs for CF's attributes, given as JSON, on integers of a type. Returns recast_pack's `CfCodecs` as JSON.
@@ -268,16 +287,24 @@ pub(crate) fn codecs_from_cf(
 }
 
 /// An array or a group: its path, the names of an array's dimensions, and its attributes.
-type Described = (String, Option<Vec<String>>, Map<String, Value>);
+#[derive(Deserialize)]
+pub(crate) struct Node(String, Option<Vec<String>>, Map<String, Value>);
+
+impl Node {
+    pub(crate) fn described(&self) -> recast_pack::Described<'_> {
+        let Self(path, dimensions, attributes) = self;
+        recast_pack::Described {
+            path,
+            dimensions: dimensions.as_ref().map(|all| all.iter().map(String::as_str).collect()),
+            attributes: Some(attributes),
+        }
+    }
+}
 
 /// The paths of coordinates among arrays and groups, which are JSON.
 #[pyfunction]
 pub(crate) fn coordinates(nodes: &str) -> PyResult<Vec<String>> {
-    let nodes: Vec<Described> = read_json(nodes)?;
-    let described = nodes.iter().map(|(path, dimensions, attributes)| recast_pack::Described {
-        path,
-        dimensions: dimensions.as_ref().map(|names| names.iter().map(String::as_str).collect()),
-        attributes: Some(attributes),
-    });
-    Ok(recast_pack::coordinates(&described.collect::<Vec<_>>()).into_keys().collect())
+    let nodes: Vec<Node> = read_json(nodes)?;
+    let described: Vec<_> = nodes.iter().map(Node::described).collect();
+    Ok(recast_pack::coordinates(&described).into_keys().collect())
 }

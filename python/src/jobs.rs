@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use recast_pack::text::shown;
 use recast_pack::{
     AllClose, ArrayRule, CompareJob, DryRun, Error, GroupJob, Job, PackJob, PathReport,
-    Recommendations, Runtime,
+    Recommendations, Requirement, Runtime,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -30,14 +30,23 @@ const PATIENCE: Duration = Duration::from_millis(10);
 #[serde(tag = "job", rename_all = "snake_case", deny_unknown_fields)]
 enum Request {
     Pack(Box<Pack>),
-    Compare {
-        a: PathBuf,
-        b: PathBuf,
-        tolerance: Option<[f64; 2]>,
-        recorded: bool,
-        metrics: bool,
-        threads: Option<u16>,
-    },
+    Compare(Box<Compare>),
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Compare {
+    a: PathBuf,
+    b: PathBuf,
+    tolerance: Option<[f64; 2]>,
+    /// Whether to judge, and by what `b` records if nothing is required.
+    judges: bool,
+    /// What to require of all arrays, and of single ones of a group.
+    options: Options,
+    rules: BTreeMap<String, Options>,
+    recommendations: Option<Recommended>,
+    metrics: bool,
+    threads: Option<u16>,
 }
 
 #[derive(Deserialize)]
@@ -49,8 +58,7 @@ struct Pack {
     /// For all arrays, and those of single ones of a group.
     options: Options,
     rules: BTreeMap<String, Options>,
-    /// Recommendations in YAML, and where they come from.
-    recommendations: Option<(String, Option<String>)>,
+    recommendations: Option<Recommended>,
     repack: bool,
     overwrite: bool,
     dry_run: bool,
@@ -118,18 +126,7 @@ fn run(request: &Request, interrupt: Arc<AtomicBool>, progress: Arc<Seen>) -> Re
             let runtime = Runtime { no_outside_links, into_group, sync, ..runtime };
             pack.run(&Runtime { threads, max_memory, ..runtime })
         }
-        Request::Compare { a, b, tolerance, recorded, metrics, threads } => {
-            let tolerance = tolerance.map(|[atol, rtol]| AllClose { atol, rtol });
-            let runtime = Runtime { threads: *threads, ..runtime };
-            let (recorded, metrics) = (*recorded, *metrics);
-            let job = CompareJob { tolerance, recorded, metrics, ..CompareJob::new(a, b) };
-            let report = job.run_path(&runtime)?;
-            let failure = match &report {
-                PathReport::Array(report) => report.failure(),
-                PathReport::Group(report) => report.failure(),
-            };
-            Ok(answer(&report, failure.as_deref()))
-        }
+        Request::Compare(compare) => compare.run(&Runtime { threads: compare.threads, ..runtime }),
     }
 }
 
@@ -141,25 +138,62 @@ fn answer(report: &(impl Serialize + Shown), failure: Option<&str>) -> Value {
     json!({ "report": report, "failure": failure, "text": text, "html": html, "texts": arrays })
 }
 
+/// Recommendations in YAML, and where they come from, if the text does not say that.
+#[derive(Deserialize)]
+pub(crate) struct Recommended(String, Option<String>);
+
+impl Recommended {
+    pub(crate) fn read(&self) -> Result<Recommendations, Error> {
+        let Self(text, source) = self;
+        let mut read = Recommendations::from_yaml(text)?;
+        if let Some(source) = source {
+            read.source.clone_from(source);
+        }
+        Ok(read)
+    }
+}
+
+/// The options of single arrays by their paths.
+fn array_rules(by_path: &BTreeMap<String, Options>) -> Vec<ArrayRule> {
+    let rule = |(name, Options(options)): (&String, &Options)| ArrayRule {
+        name: name.clone(),
+        is_path: true,
+        options: Some(options.clone().into()),
+    };
+    by_path.iter().map(rule).collect()
+}
+
+impl Compare {
+    fn run(&self, runtime: &Runtime) -> Result<Value, Error> {
+        let Self { a, b, tolerance, options: Options(options), .. } = self;
+        options.check()?;
+        self.rules.values().try_for_each(|Options(own)| own.check())?;
+        let job = CompareJob {
+            tolerance: tolerance.map(|[atol, rtol]| AllClose { atol, rtol }),
+            recorded: self.judges,
+            measures_only: !self.judges,
+            requirements: Requirement::of(options),
+            rules: array_rules(&self.rules),
+            recommendations: self.recommendations.as_ref().map(Recommended::read).transpose()?,
+            metrics: self.metrics,
+            ..CompareJob::new(a, b)
+        };
+        let report = job.run_path(runtime)?;
+        let failure = match &report {
+            PathReport::Array(report) => report.failure(),
+            PathReport::Group(report) => report.failure(),
+        };
+        Ok(answer(&report, failure.as_deref()))
+    }
+}
+
 impl Pack {
     fn run(&self, runtime: &Runtime) -> Result<Value, Error> {
         let Self { source, target, options: Options(options), rules, overwrite, .. } = self;
         let job = PackJob::new(source, target, options.clone());
         let job = PackJob { overwrite: *overwrite, ..job };
-        let rule = |(name, Options(options)): (&String, &Options)| ArrayRule {
-            name: name.clone(),
-            is_path: true,
-            options: Some(options.clone().into()),
-        };
-        let rules = rules.iter().map(rule).collect();
-        let recommendations = self.recommendations.as_ref().map(|(text, source)| {
-            let mut read = Recommendations::from_yaml(text)?;
-            if let Some(source) = source {
-                read.source.clone_from(source);
-            }
-            Ok::<_, Error>(read)
-        });
-        let recommendations = recommendations.transpose()?;
+        let rules = array_rules(rules);
+        let recommendations = self.recommendations.as_ref().map(Recommended::read).transpose()?;
         let repack = self.repack;
         let job = GroupJob { rules, repack, recommendations, ..GroupJob::from(job) };
         let report = if self.dry_run { job.preview(runtime)? } else { job.run(runtime)? };

@@ -39,7 +39,7 @@ mod _core {
     #[pymodule_export]
     use crate::rounding::Rounder;
     #[pymodule_export]
-    use crate::suggesting::{SuggestFromBlocks, check_options, displaced};
+    use crate::suggesting::{Advisor, SuggestFromBlocks, check_options, displaced};
     use pyo3::exceptions::PyUserWarning;
     use pyo3::prelude::*;
     use std::ffi::CString;

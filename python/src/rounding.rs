@@ -6,9 +6,8 @@ use pyo3::types::PyTuple;
 use rayon::prelude::*;
 use serde_json::{Map, Value};
 
-use crate::arrays;
+use crate::arrays::{self, block};
 use crate::chain::{read_data_type, read_fill_value};
-use crate::choosing::block;
 use crate::errors::{pack_error, read_json, read_options};
 
 /// Bytes that a thread rounds at once.
@@ -20,6 +19,21 @@ pub(crate) struct Rounder {
     inner: recast_pack::Rounder,
     /// As passed to the constructor, for pickling.
     arguments: (Py<PyAny>, Py<PyAny>, String, String),
+}
+
+/// A block with rounded elements.
+pub(crate) fn rounded<'py>(
+    rounder: &recast_pack::Rounder,
+    block: &Bound<'py, PyUntypedArray>,
+) -> PyResult<Bound<'py, PyUntypedArray>> {
+    let element_type = rounder.element_type();
+    let from = self::block(block, element_type)?;
+    let (out, to) = arrays::zeros(block, element_type.size())?;
+    block.py().detach(|| {
+        let pieces = from.par_chunks(PIECE).zip(to.par_chunks_mut(PIECE));
+        pieces.for_each(|(from, to)| rounder.round(from, to));
+    });
+    Ok(out)
 }
 
 #[pymethods]
@@ -45,14 +59,7 @@ impl Rounder {
         &self,
         block: &Bound<'py, PyUntypedArray>,
     ) -> PyResult<Bound<'py, PyUntypedArray>> {
-        let element_type = self.inner.element_type();
-        let from = self::block(block, element_type)?;
-        let (out, to) = arrays::zeros(block, element_type.size())?;
-        block.py().detach(|| {
-            let pieces = from.par_chunks(PIECE).zip(to.par_chunks_mut(PIECE));
-            pieces.for_each(|(from, to)| self.inner.round(from, to));
-        });
-        Ok(out)
+        rounded(&self.inner, block)
     }
 
     /// Whether two elements of a block are different numbers.

@@ -5,15 +5,50 @@ use std::sync::Arc;
 use numpy::PyUntypedArray;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use recast_pack::Runtime;
+use recast_pack::{Recommendations, Runtime};
 use serde_json::{Map, Value, json};
 use zarr_recast::ElementType;
 use zarr_recast_cli::suggestion_text_and_html;
 
+use crate::arrays::block;
 use crate::chain::{read_data_type, read_fill_value};
-use crate::choosing::block;
+use crate::choosing::Node;
 use crate::errors::{pack_error, read_json, read_options};
-use crate::jobs::until_done;
+use crate::jobs::{Recommended, until_done};
+
+/// Says what is recommended for the arrays of a group, by what they and their coordinates say of themselves.
+#[pyclass(frozen, module = "zarr_recast._core")]
+pub(crate) struct Advisor {
+    by: Recommendations,
+    nodes: Vec<Node>,
+}
+
+#[pymethods]
+impl Advisor {
+    /// From recommendations and nodes, both as JSON.
+    #[new]
+    fn new(py: Python<'_>, recommendations: &str, nodes: &str) -> PyResult<Self> {
+        let recommended: Recommended = read_json(recommendations)?;
+        let by = recommended.read().map_err(|error| pack_error(py, &error))?;
+        Ok(Self { by, nodes: read_json(nodes)? })
+    }
+}
+
+impl Advisor {
+    /// A request with what is recommended for the array at a path.
+    fn advise(
+        &self,
+        asked: recast_pack::SuggestFromBlocks,
+        path: &str,
+    ) -> recast_pack::SuggestFromBlocks {
+        let nodes: Vec<_> = self.nodes.iter().map(Node::described).collect();
+        let array = nodes.iter().find(|node| node.path == path && node.dimensions.is_some());
+        match array {
+            Some(array) => asked.recommended(&self.by, array, &nodes),
+            None => asked,
+        }
+    }
+}
 
 /// Suggests a bound for an array from some of its blocks; see `zarr_recast.suggest`.
 #[pyclass(frozen, module = "zarr_recast._core")]
@@ -24,6 +59,7 @@ pub(crate) struct SuggestFromBlocks {
 
 #[pymethods]
 impl SuggestFromBlocks {
+    /// `advisor` comes with the path of the array among its nodes.
     #[new]
     #[allow(clippy::needless_pass_by_value)] // converted from Python tuples
     fn new(
@@ -33,6 +69,7 @@ impl SuggestFromBlocks {
         options_json: &str,
         shape: Vec<u64>,
         chunk: Option<Vec<u64>>,
+        advisor: Option<(PyRef<'_, Advisor>, String)>,
     ) -> PyResult<Self> {
         let element_type = read_data_type(data_type)?;
         let fill = read_fill_value(element_type, fill_value)?;
@@ -42,6 +79,10 @@ impl SuggestFromBlocks {
         let asked = read_options(py, options_json)?;
         let inner = recast_pack::SuggestFromBlocks::new(&shape, chunk, fill, &attributes, asked)
             .map_err(|error| pack_error(py, &error))?;
+        let inner = match advisor {
+            Some((advisor, path)) => advisor.advise(inner, &path),
+            None => inner,
+        };
         Ok(Self { inner, element_type })
     }
 

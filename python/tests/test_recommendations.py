@@ -5,7 +5,7 @@ import importlib.resources
 import numpy as np
 import pytest
 
-from zarr_recast import pack, register
+from zarr_recast import compare, pack, register, suggest, verify
 
 zarr = pytest.importorskip("zarr", minversion="3.3.0")
 recommended = pytest.importorskip("compression_recommendations")
@@ -166,6 +166,49 @@ def test_the_checks_of_the_community_pass(tmp_path, variables):
     assert not broken, broken
     assert advised >= len(variables) - 2, report
     assert len(report.packed) >= advised - 4, report.copied
+
+
+@pytest.mark.parametrize("factor", [1e-6, 3e-4, 3e-2])
+@pytest.mark.parametrize("variables", [era5, adversarial])
+def test_verify_and_compare_judge_as_the_checks_do(tmp_path, variables, factor):
+    """Values with noise, of which some keep what is recommended and others do not."""
+    variables = list(variables())
+    originals = group_of(variables, tmp_path / "a.zarr")
+    random = np.random.default_rng(7)
+    noisy = [
+        (name, kind, values.astype("float32") * (1 + factor * random.uniform(-1, 1, SHAPE)))
+        for name, kind, values in variables
+    ]
+    others = group_of(noisy, tmp_path / "b.zarr")
+    report = verify(tmp_path / "a.zarr", tmp_path / "b.zarr", recommendations=True)
+    measured = compare(tmp_path / "a.zarr", tmp_path / "b.zarr", recommendations=True)
+    arrays = {one["array"]: one["report"] for one in report.details["arrays"]}
+    for one in measured.details["arrays"]:
+        asked = arrays[one["array"]].get("requirements")
+        assert one["report"].get("requirements") == asked, one
+    kept = {}
+    for name, kind, _ in variables:
+        asked = requirements(name, kind)
+        if asked is not None:
+            found = arrays[f"{kind}/{name}"]
+            told = all(one["is_kept"] for one in found["requirements"])
+            kept[name] = told, not judged(originals[name], others[name], asked)
+    assert {name: told for name, (told, _) in kept.items()} == {
+        name: is_kept for name, (_, is_kept) in kept.items()
+    }
+    assert not report.passed
+    assert len(kept) >= len(variables) - 2
+
+
+def test_suggest_marks_what_the_community_recommends(tmp_path):
+    group_of(era5(), tmp_path / "in.zarr")
+    found = suggest(tmp_path / "in.zarr", recommendations=True)
+    advised = {path for path, one in found.items() if "advice" in one.details}
+    assert {"single/t2m", "single/tp", "pressure/z"} < advised
+    assert len(advised) >= 18
+    assert "max_abs_error=0.01: recommended" in str(found)
+    assert found["single/t2m"].details["advice"]["by"].startswith("compression-recommendations 0.")
+    assert "pack(…, max_mean_error=1e-05, limits=(0.0, None))" in str(found["single/tp"])
 
 
 def test_every_recommendation_of_the_file_is_kept_for_a_random_field(tmp_path):

@@ -6,7 +6,7 @@ use recast_pack::{CompareReport, GroupComparison};
 
 use super::counts::elements;
 use super::errors;
-use super::group::{Words, arrays, reports};
+use super::group::{Words, arrays, reports, required};
 use super::report::Report;
 use super::table::Table;
 
@@ -136,10 +136,11 @@ fn line(report: &CompareReport) -> String {
         format!(", {} of {} over", count(over), count(report.counts.elements))
     });
     let allowed = report.recorded.map_or_else(String::new, |bound| format!("; recorded: {bound}"));
+    let required = required(&report.requirements);
     let metrics = report.metrics.as_ref().map_or_else(String::new, |found| {
         let number = |number: Option<f64>| number.map_or("none".to_owned(), |n| format!("{n:.7}"));
         let dssim = found.dssim.as_ref().map(|dssim| dssim.least);
         format!(", correlation {}, DSSIM {}", number(found.correlation), number(dssim))
     });
-    format!("{types}, max error {error}{metrics}{lost}{kinds}{over}{allowed}")
+    format!("{types}, max error {error}{metrics}{lost}{kinds}{over}{allowed}{required}")
 }

@@ -1,12 +1,12 @@
 //! Reports of groups, as text.
 
-use recast_pack::report::Charts;
+use recast_pack::report::{Charts, Reached};
 use recast_pack::text::{count, measured, number_of_arrays, visible};
 use recast_pack::{ArrayOutcome, ArrayReport, GroupReport, Outcome, PackReport};
 
 use super::counts::stored;
 use super::links::outside_links;
-use super::pack::{beyond, clamping, notes, readers};
+use super::pack::{beyond, clamping, keeps, notes, readers};
 use super::report::Report;
 use super::table::Table;
 
@@ -47,6 +47,11 @@ pub(super) fn arrays<R>(
 /// The reports of the arrays of a group, each with the array's path.
 pub(super) fn reports<R>(arrays: &[ArrayOutcome<R>]) -> impl Iterator<Item = (&str, &R)> {
     arrays.iter().filter_map(|one| Some((one.array.as_str(), one.report()?)))
+}
+
+/// The end of a line about an array: what is required of it, and what was reached.
+pub(super) fn required(all: &[Reached]) -> String {
+    all.iter().map(|one| format!("; {one}")).collect::<Vec<_>>().concat()
 }
 
 /// Adds rows about what a group that was written lacks, and where it was read from.
@@ -92,6 +97,13 @@ impl Report for GroupReport<ArrayReport> {
                 table.row("range", format!("{number} decode beyond the data; {first}"));
                 table.detailed_lines("", &beyond);
             }
+        }
+        let mut by: Vec<&String> =
+            packed(self).filter_map(|(_, report)| report.recommended_by.as_ref()).collect();
+        let number = number_of_arrays(by.len() as u64);
+        by.dedup();
+        for source in by {
+            table.row("recommended", format!("for {number}, by {source}"));
         }
         warnings(self, table);
         let words = Words { done: "packed", kept: "copied", failed: "failed, so it is copied" };
@@ -200,7 +212,8 @@ fn line(report: &ArrayReport) -> String {
             };
             let types = format!("{} -> {}", report.source_data_type, report.data_type);
             let sizes = stored(report.bytes.source_stored, report.bytes.stored);
-            format!("{types}, max error {error}, {sizes}{}", clamping(report))
+            let kept = required(keeps(report));
+            format!("{types}, max error {error}, {sizes}{}{kept}", clamping(report))
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The report of packing an array, for people.
 
 use recast_kernels::{OutOfRange, Scalar};
-use recast_pack::report::{Charts, Counts, Suspect};
+use recast_pack::report::{Charts, Counts, Reached, Suspect};
 use recast_pack::text::{bytes, count, measured, number_of_arrays, scalar_text, times_smaller};
 use recast_pack::{Compressor, PackOptions, PackReport, Reader};
 
@@ -228,6 +228,13 @@ fn rows_of_sizes(report: &PackReport, table: &mut Table) {
     table.row("stored", format!("{sizes}; {memory}{}", disk.unwrap_or_default()));
 }
 
+/// What was required and reached, if that is more than a bound of the error of every element, or somebody recommends it.
+pub(super) fn keeps(report: &PackReport) -> &[Reached] {
+    let PackReport { requirements, recommended_by, .. } = report;
+    let is_more = requirements.iter().any(|one| one.requirement.is_more());
+    if is_more || recommended_by.is_some() { requirements } else { &[] }
+}
+
 fn rows_of_errors(report: &PackReport, table: &mut Table) {
     let PackOptions { max_abs_error, error_over_range, max_rel_error, precision, .. } =
         report.options;
@@ -246,10 +253,8 @@ fn rows_of_errors(report: &PackReport, table: &mut Table) {
     };
     let kept = if report.is_clamped_to_range() { " of the values kept" } else { "" };
     errors::rows(&report.error.errors, table, &format!("{kept}{bound}"), false);
-    if report.recommended_by.is_some()
-        || report.requirements.iter().any(|one| one.requirement.is_more())
-    {
-        table.lines("keeps", report.requirements.iter().map(ToString::to_string));
+    if !keeps(report).is_empty() {
+        table.lines("keeps", keeps(report).iter().map(ToString::to_string));
     }
     if let Some(by) = &report.recommended_by {
         table.row("recommended", format!("by {by}"));

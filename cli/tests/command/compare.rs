@@ -42,6 +42,34 @@ fn verify_tells_first_and_worst_and_fails() {
     }
 }
 
+/// `compare` shows what is reached of requirements, and `verify` fails, too, if one is not kept.
+#[test]
+fn requirements_are_measured_or_judged() {
+    let trial = Trial::new(&[0.0_f32, 1.0, 2.0, 4.0], 4, json!({"fill_value": "NaN"}));
+    let sample = Sample::new("float32", &[4], &[4], json!("NaN"));
+    sample.write(&trial.output(), &bytes(&[-0.5_f32, 1.0, 2.0, 4.0]));
+    let [a, b] = trial.places();
+    let asked = ["--max-mean-error", "0.2", "-e", "0.25", "--limits", "none", "4", "--keep-sign"];
+    let expected = [
+        "max error 0.5, of 0.25: not kept",
+        "mean error 0.125, of 0.2",
+        "within 4.0 and less",
+        "signs and zeros: not kept",
+    ];
+    let table = recast(&[&["compare", &a, &b], &asked[..]].concat()).prints();
+    let run = recast(&[&["verify", &a, &b], &asked[..]].concat()).run();
+    assert_eq!(run.status.code(), Some(1), "{}", run.stderr);
+    for text in [table, String::from_utf8(run.stdout).unwrap()] {
+        for (line, expected) in
+            text.lines().skip_while(|line| !line.contains("required")).zip(expected)
+        {
+            assert!(line.ends_with(expected), "{text}");
+        }
+        assert!(text.contains("over"), "{text}");
+    }
+    recast(&["verify", &a, &b, "--max-mean-error", "0.125", "--limits", "none", "4"]).succeeds();
+}
+
 /// Whoever reads the output, or nobody: a failed check exits 1, a passed one 0.
 #[cfg(unix)]
 #[test]

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use crate::common::{Sample, Trial, bash, create_texts, path, quarters, read, recast, weather};
+use crate::common::{
+    Sample, Trial, bash, bytes, create_texts, path, quarters, read, recast, weather,
+};
 use serde_json::{Value, json};
 
 /// A weather group and another array, whose type has no numbers; and the same packed.
@@ -150,4 +152,54 @@ fn an_array_in_a_group_is_named_by_its_path() {
         let error = recast(&["verify", pair[0], pair[1]]).fails(1);
         assert!(error.contains(&array) && error.contains("name an array in it"), "{error}");
     }
+}
+
+/// Goals of tables, of patterns and of recommendations, each for its arrays; the report says which each keeps, and who
+/// recommends it.
+#[test]
+fn arrays_of_a_group_keep_goals_of_tables_of_names_and_of_recommendations() {
+    let trial = Trial::empty();
+    let input = trial.input();
+    let group = json!({"zarr_format": 3, "node_type": "group", "attributes": {}});
+    fs::create_dir_all(&input).unwrap();
+    fs::write(input.join("zarr.json"), group.to_string()).unwrap();
+    let values: Vec<f32> = (0..2000).map(|i| (i as f32 / 30.0).sin().max(0.0) * 9.0).collect();
+    for array in ["table", "tp", "u10", "u100", "rest"] {
+        let sample = Sample::new("float32", &[2000], &[2000], json!("NaN"));
+        let sample = sample.with("attributes", json!({"GRIB_typeOfLevel": "surface"}));
+        sample.write(&input.join(array), &bytes(&values));
+    }
+    let [file, config] = ["r.yaml", "recast.toml"].map(|name| trial.place(name));
+    let one = |name: &str, needs: &str| {
+        format!("- filters: [{{kind: cf-short-name, value: {name}}}]\n  requirements: [{needs}]\n")
+    };
+    let mean = "{kind: mean-absolute-error-bound, value: 0.01}";
+    let more = format!("{mean}, {{kind: data-limits, minimum: 0}}");
+    let [table, tp, u10] = [one("table", mean), one("tp", &more), one("u10", mean)];
+    fs::write(&file, format!("recommendations:\n{table}{tp}{u10}version: 2.0.0\n")).unwrap();
+    fs::write(&config, "[[array]]\nname = 't?ble'\nmean-error-over-range = 0.002\n").unwrap();
+    let (file, config) = (path(&file), path(&config));
+    let by = "compression-recommendations 2.0.0";
+    let more = ["--recommendations", &file, "--config", &config, "-e", "u*=0.05", "--keep-sign"];
+    let text = trial.command(&more).prints();
+    let ends = [
+        ("table", "of 0.002; signs and zeros"),
+        ("tp", "of 0.01; within 0.0 and more; signs and zeros"),
+        ("u10", "of 0.05; signs and zeros"),
+        ("u100", "of 0.05; signs and zeros"),
+    ];
+    for (array, end) in ends {
+        assert!(line(&text, array).ends_with(end), "{array}: {text}");
+    }
+    assert!(line(&text, "rest").contains("nothing is recommended for it"), "{text}");
+    assert!(text.contains(&format!("for 1 array, by {by}")), "{text}");
+    let [input, output] = trial.places();
+    let table = recast(&["verify", &input, &output, "-v"]).prints();
+    for (array, end) in ends {
+        assert!(line(&table, array).ends_with(end), "{array}: {table}");
+    }
+    // Recommended is less than what names and tables say.
+    let run = recast(&["verify", &input, &output, "--recommendations", &file]).run();
+    assert!(run.stderr.contains("2 of 5 arrays fail: table, u10;"), "{}", run.stderr);
+    recast(&["compare", &input, &output, "--recommendations", &file]).succeeds();
 }

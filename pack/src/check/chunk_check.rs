@@ -3,7 +3,7 @@
 use recast_kernels::{ElementType, Scalar};
 
 use super::block_sums::{SpecialNumbers, block_sums, exact_sums};
-use super::comparison::{Comparison, Found, Tolerance, Violation};
+use super::comparison::{Broken, Comparison, Found, Tolerance, Violation};
 use super::sums::{Sums, relative_error};
 use crate::array::region::Region;
 use crate::error::Result;
@@ -219,8 +219,13 @@ impl<N: Number> Checker<N> {
         let mut sums = Sums::default();
         for (index, (&x, &y)) in xs.iter().zip(ys).enumerate() {
             self.count(x, y, &mut sums);
-            if let Some(wrong) = self.wrong(x, y) {
+            // Of elements that must keep all bits, those with others are taken already.
+            let wrong = self.wrong(x, y).filter(|_| !self.expected.tolerance.keeps.bits);
+            if let Some(wrong) = wrong {
                 self.take_wrong(found(index), &wrong, total)?;
+            }
+            if self.expected.counts && self.has_error(x, y) {
+                total.broken = total.broken.or(self.broken(x, y));
             }
         }
         Ok(sums)
@@ -277,6 +282,13 @@ impl<N: Number> Checker<N> {
             return x.is_farther(y, absolute) || Self::is_farther(x, y, 0.0, relative);
         }
         Self::is_farther(x, y, absolute, relative)
+    }
+
+    /// What an element breaks.
+    fn broken(&self, x: N, y: N) -> Broken {
+        let Tolerance { relative, keeps, .. } = self.expected.tolerance;
+        let is_far = relative > 0.0 && Self::is_farther(x, y, 0.0, relative);
+        Broken { relative: is_far, ..keeps.broken(x.to_f64(), y.to_f64()) }
     }
 
     /// Whether |x − y| is more than the sum of both bounds.

@@ -68,6 +68,13 @@ impl Keeps {
     /// Whether an original value and what it decodes to keep limits, zeros and signs.
     #[inline(always)]
     pub(crate) fn holds(&self, x: f64, y: f64) -> bool {
+        let Broken { limits, sign, zero, .. } = self.broken(x, y);
+        !(limits || sign || zero)
+    }
+
+    /// Which of limits, zeros and signs an original value and what it decodes to break.
+    #[inline(always)]
+    pub(super) fn broken(&self, x: f64, y: f64) -> Broken {
         let Self { limits, zero, sign, .. } = self;
         let limits = limits.unwrap_or_default();
         let least = limits.least.unwrap_or(f64::NEG_INFINITY);
@@ -75,7 +82,12 @@ impl Keeps {
         let is_inside = |value: f64| value >= least && value <= greatest;
         let leaves = is_inside(x) && !is_inside(y);
         let changes_sign = (x >= 0.0 && y < 0.0) || (x <= 0.0 && y > 0.0);
-        !(leaves || (*sign && changes_sign) || (*zero && x == 0.0 && y != 0.0))
+        Broken {
+            relative: false,
+            limits: leaves,
+            sign: *sign && changes_sign,
+            zero: *zero && x == 0.0 && y != 0.0,
+        }
     }
 
     /// Whether [`Self::holds`] is true of any values.
@@ -106,9 +118,36 @@ pub(crate) struct Comparison {
     /// Elements outside the tolerance, if they are counted, and the first of them.
     pub(crate) wrong: u64,
     pub(crate) first_wrong: Option<(Found, String)>,
+    /// What wrong elements break, if they are counted.
+    pub(crate) broken: Broken,
     /// Elements that are NaN of another kind, with other bits, if they are counted, and the first of them.
     pub(crate) other_nan: u64,
     pub(crate) first_other_nan: Option<Found>,
+}
+
+/// What some element does not keep, besides a bound of |decoded − original|, which the largest one tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is of another requirement")]
+pub(crate) struct Broken {
+    /// The bound in proportion to |original|.
+    pub(crate) relative: bool,
+    /// The limits.
+    pub(crate) limits: bool,
+    /// Its sign.
+    pub(crate) sign: bool,
+    /// 0.
+    pub(crate) zero: bool,
+}
+
+impl Broken {
+    pub(super) fn or(self, other: Self) -> Self {
+        Self {
+            relative: self.relative || other.relative,
+            limits: self.limits || other.limits,
+            sign: self.sign || other.sign,
+            zero: self.zero || other.zero,
+        }
+    }
 }
 
 /// An element before and after.
@@ -199,6 +238,7 @@ impl Comparison {
         self.sums.add(other.sums);
         self.wrong += other.wrong;
         self.first_wrong = self.first_wrong.or(other.first_wrong);
+        self.broken = self.broken.or(other.broken);
         self.other_nan += other.other_nan;
         self.first_other_nan = self.first_other_nan.or(other.first_other_nan);
         self

@@ -7,14 +7,15 @@ use zarr_recast::Codec;
 use super::candidate::Candidate;
 use super::candidates::Candidates;
 use super::facts::Facts;
-use super::goals::Goals;
+use super::goals::{Goals, MeanExceeded, judge, reached};
 use super::proof::{is_proven, is_proven_for_seen, refuse_constant};
 use crate::array::region::Region;
 use crate::check::chunk_check::Expected;
 use crate::check::coarse::CoarseBound;
-use crate::check::comparison::{Keeps, Violation};
+use crate::check::comparison::{Comparison, Keeps, Violation};
+use crate::check::sums::Sums;
 use crate::error::{Error, Result, usage};
-use crate::options::PackOptions;
+use crate::options::{PackOptions, Requirement};
 use crate::round::rounder::Rounder;
 use crate::scan::lattice::Lattice;
 use crate::scan::limits::Limits;
@@ -64,29 +65,47 @@ pub struct Choice {
 /// Options that no array can be packed with, or that need more than a survey (`from_cf`); a
 /// bound that no codecs keep.
 pub fn choose(survey: &Survey, options: &PackOptions) -> std::result::Result<Choice, Error> {
-    choose_checked(survey, options, |_| Ok(()))
+    choose_checked(survey, options, |_| Ok(Compared::default()))
 }
 
 /// As [`choose`], but calls `check` for each candidate until it finds no problem, as `recast pack` does. `check` may
-/// call [`Choice::check`] for all blocks.
+/// call [`Choice::check`] for all blocks, and returns what that found of them, merged. A bound of a mean needs that of all
+/// elements that were surveyed; finer candidates are tried until it holds.
 ///
 /// # Errors
 /// As [`choose`]; includes the problem that `check` found with the last candidate.
 pub fn choose_checked(
     survey: &Survey,
     options: &PackOptions,
-    mut check: impl FnMut(&Choice) -> std::result::Result<(), Error>,
+    mut check: impl FnMut(&Choice) -> std::result::Result<Compared, Error>,
 ) -> std::result::Result<Choice, Error> {
     in_default_environment((survey, options), |(survey, options)| {
         Ok(chosen(survey, options, &mut check)?)
     })
 }
 
-fn chosen(
-    survey: &Survey,
-    options: &PackOptions,
-    check: &mut dyn FnMut(&Choice) -> std::result::Result<(), Error>,
-) -> Result<Choice> {
+/// Checks a choice.
+type Check<'a> = &'a mut dyn FnMut(&Choice) -> std::result::Result<Compared, Error>;
+
+/// What [`Choice::check`] finds of elements.
+#[derive(Clone, Debug, Default)]
+pub struct Compared(Comparison);
+
+impl Compared {
+    /// What it finds of these elements and of others.
+    #[must_use]
+    pub fn merge(self, other: Self) -> Self {
+        Self(self.0.merge(other.0))
+    }
+
+    /// The number of the elements.
+    fn elements(&self) -> u64 {
+        let Sums { elements, counts, .. } = &self.0.sums;
+        elements + counts.nan + counts.missing + counts.fill + counts.infinite
+    }
+}
+
+fn chosen(survey: &Survey, options: &PackOptions, check: Check<'_>) -> Result<Choice> {
     options.checked()?;
     let options = options.for_type(survey.element_type)?;
     let options = PackOptions { grid: Some(options.grid.unwrap_or(false)), ..options };
@@ -104,22 +123,36 @@ fn chosen(
         );
     }
     survey.narrow(&options)?;
-    if let Some(flag) = options.flag_of_mean() {
-        return usage(format!(
-            "{flag} bounds a mean, and a survey has only some of the values; use recast pack, or --max-abs-error, \
-             which no mean exceeds"
-        ));
+    let mut goals = Goals::new(&options, &survey)?;
+    loop {
+        match chosen_in_bound(&survey, &options, &goals.options(), check) {
+            Err(why) if goals.advance(&why) => {}
+            outcome => return outcome,
+        }
     }
-    let options = Goals::new(&options, &survey)?.options();
-    let facts = Facts::new("the array".to_owned(), &options, &survey, None)?;
+}
+
+/// The same with the bound of every element that follows from what is asked for.
+fn chosen_in_bound(
+    survey: &Survey,
+    asked: &PackOptions,
+    options: &PackOptions,
+    check: Check<'_>,
+) -> Result<Choice> {
+    let facts = Facts::new("the array".to_owned(), options, survey, None)?;
     let mut candidates = Candidates::new(&facts);
     while let Some(candidate) = candidates.next() {
         let candidate = candidate?;
-        refuse_constant(&facts, &candidate, &survey)?;
+        refuse_constant(&facts, &candidate, survey)?;
         let choice = Choice::new(&facts, candidate);
-        match check(&choice) {
+        let checked = check(&choice).map_err(Error::into_inner);
+        match checked.and_then(|compared| check_mean(survey, asked, &compared)) {
             Ok(()) => return Ok(choice),
-            Err(wrong) => candidates.reject(wrong.into_inner())?,
+            // A finer type of floating-point numbers has a smaller mean error, too.
+            Err(error) if options.max_rel_error.is_some() && error.is::<MeanExceeded>() => {
+                candidates.reject(Violation::elsewhere(&error.to_string()).into())?;
+            }
+            Err(wrong) => candidates.reject(wrong)?,
         }
     }
     let failure = candidates.explained();
@@ -129,11 +162,29 @@ fn chosen(
     })
 }
 
+/// Whether elements keep the bounds of means.
+///
+/// # Errors
+/// [`MeanExceeded`]; a bound of a mean of which some values are not known.
+fn check_mean(survey: &Survey, asked: &PackOptions, compared: &Compared) -> Result<()> {
+    let Some(flag) = asked.flag_of_mean() else { return Ok(()) };
+    if survey.elements() == 0 || compared.elements() != survey.elements() {
+        return usage(format!(
+            "{flag} bounds a mean, which is not known before all values are; use recast pack, or --max-abs-error, \
+             which no mean exceeds"
+        ));
+    }
+    judge(&reached(&Requirement::of(asked), &compared.0, survey.extent_of_error()))
+}
+
 impl Choice {
     fn new(facts: &Facts<'_>, candidate: Candidate) -> Self {
         let Facts { options, survey, .. } = *facts;
         let Keeps { bits, .. } = facts.tolerance().keeps;
-        let is_free = facts.tolerance().keeps.is_nothing() && !bits && !facts.tolerance().is_each;
+        let is_free = facts.tolerance().keeps.is_nothing()
+            && !bits
+            && !facts.tolerance().is_each
+            && !options.has_mean_goal();
         let is_proven = is_free && is_proven(facts, &candidate);
         let is_proven_for_surveyed =
             is_proven || (is_free && is_proven_for_seen(facts, &candidate));
@@ -151,7 +202,8 @@ impl Choice {
             codecs: codecs.clone(),
             rounder: rounder.clone(),
             candidate,
-            expected: Expected::of(survey, facts.tolerance()),
+            expected: Expected::of(survey, facts.tolerance())
+                .with_exact_sums(options.has_mean_goal()),
             limits: survey.limits.clone(),
         }
     }
@@ -168,11 +220,11 @@ impl Choice {
     ///
     /// # Errors
     /// The first wrong element, by its index.
-    pub fn check(&self, elements: &[u8]) -> std::result::Result<(), Error> {
+    pub fn check(&self, elements: &[u8]) -> std::result::Result<Compared, Error> {
         in_default_environment((self, elements), |(choice, elements)| Ok(choice.checked(elements)?))
     }
 
-    fn checked(&self, elements: &[u8]) -> Result<()> {
+    fn checked(&self, elements: &[u8]) -> Result<Compared> {
         let mut elements = elements.to_vec();
         if let Some(limits) = &self.limits {
             limits.apply(&mut elements)?;
@@ -180,6 +232,6 @@ impl Choice {
         let decoded = self.candidate.decoded(&elements)?;
         let size = self.fill_value.element_type().size();
         let region = Region::line((elements.len() / size) as u64);
-        self.expected.checker()?.compared(&region, &elements, &decoded).map(drop)
+        self.expected.checker()?.compared(&region, &elements, &decoded).map(Compared)
     }
 }

@@ -3,8 +3,8 @@
 
 use recast_kernels::{ElementType, Scalar};
 
+use crate::check::comparison::Comparison;
 use crate::check::exact_sum::ExactSum;
-use crate::check::sums::Sums;
 use crate::error::{Result, is_of_array};
 use crate::options::{PackOptions, Reached, Requirement};
 use crate::scan::survey::Survey;
@@ -120,18 +120,30 @@ pub(crate) fn judge(reached: &[Reached]) -> Result<()> {
     Err(MeanExceeded { text: exceeded.to_string(), ratio }.into())
 }
 
-/// What was reached of requirements, of elements with these sums. Every element has been checked against those for each.
-pub(crate) fn reached(requirements: &[Requirement], sums: &Sums, range: f64) -> Vec<Reached> {
+/// What was reached of requirements, by a comparison of all elements that has looked for each.
+pub(crate) fn reached(
+    requirements: &[Requirement],
+    comparison: &Comparison,
+    range: f64,
+) -> Vec<Reached> {
+    let Comparison { sums, broken, wrong, .. } = comparison;
+    // Of each element.
+    let keeps = |is_kept: bool| *wrong == 0 || is_kept;
     let count = sums.elements as f64;
     let over = |number: f64, unit: f64| if number == 0.0 { 0.0 } else { number / unit };
     let one = |&requirement: &Requirement| {
         let (reached, is_kept) = match requirement {
-            Requirement::MaxAbsError(_)
-            | Requirement::Limits(_)
-            | Requirement::KeepSign
-            | Requirement::Lossless => (sums.max, true),
-            Requirement::MaxRelError(_) => (sums.max_relative, true),
-            Requirement::ErrorOverRange(_) => (over(sums.max, range), true),
+            Requirement::MaxAbsError(bound) => (sums.max, keeps(sums.max <= bound)),
+            Requirement::MaxRelError(bound) => {
+                let is_kept = !broken.relative && (bound > 0.0 || sums.max == 0.0);
+                (sums.max_relative, keeps(is_kept))
+            }
+            Requirement::ErrorOverRange(bound) => {
+                (over(sums.max, range), keeps(sums.max <= bound * range))
+            }
+            Requirement::Limits(_) => (sums.max, keeps(!broken.limits)),
+            Requirement::KeepSign => (sums.max, keeps(!broken.sign)),
+            Requirement::Lossless => (sums.max, keeps(false)),
             Requirement::MaxMeanError(bound) => {
                 (sums.mean(), !sums.distances.is_above_product(count.into(), bound))
             }
@@ -141,7 +153,8 @@ pub(crate) fn reached(requirements: &[Requirement], sums: &Sums, range: f64) -> 
             }
             Requirement::MaxMeanRelError(bound) => {
                 let reached = over(sums.distances.value(), sums.magnitudes.value());
-                (reached, !sums.distances.is_above_product(sums.magnitudes, bound))
+                let is_kept = !sums.distances.is_above_product(sums.magnitudes, bound);
+                (reached, is_kept && !broken.zero)
             }
         };
         Reached { requirement, reached, is_kept }

@@ -228,10 +228,61 @@ enum Name {
 }
 
 /// A rule for single arrays.
-struct Rule<'a> {
+pub(super) struct Rule<'a> {
     name: Name,
     /// `None` leaves the array as it is.
-    options: Option<&'a OwnOptions>,
+    pub(super) options: Option<&'a OwnOptions>,
+}
+
+impl<'a> Rule<'a> {
+    fn new(what: &str, rule: &'a ArrayRule) -> Result<Self> {
+        let name = if rule.is_path {
+            Name::Path(rule.name.trim_matches('/').to_owned())
+        } else {
+            Name::new(&rule.name).with_context(|| format!("{what} {}", rule.name))?
+        };
+        Ok(Self { name, options: rule.options.as_ref() })
+    }
+
+    pub(super) fn all(rules: &'a [ArrayRule]) -> Result<Vec<Self>> {
+        rules.iter().map(|rule| Self::new(RULE, rule)).collect()
+    }
+
+    /// The first rule for an array.
+    pub(super) fn first<'b>(rules: &'b [Self], path: &str) -> Option<&'b Self> {
+        rules.iter().find(|rule| rule.name.matches(path))
+    }
+
+    /// Refuses names of arrays that a group does not have.
+    pub(super) fn check_names(rules: &[Self], nodes: &[Node]) -> Result<()> {
+        check_names(rules.iter().map(|rule| (RULE, &rule.name)), nodes).map(drop)
+    }
+}
+
+/// Refuses names of arrays that a group does not have. Returns warnings of patterns that match none.
+fn check_names<'a>(
+    names: impl Iterator<Item = (&'a str, &'a Name)>,
+    nodes: &[Node],
+) -> Result<Vec<String>> {
+    let of_kind = |kind| {
+        let nodes = nodes.iter().filter(move |node| node.kind == kind);
+        nodes.map(|node| &*node.path).collect::<Vec<&str>>()
+    };
+    let (arrays, groups) = (of_kind(Kind::Array), of_kind(Kind::Group));
+    let mut warnings = Vec::new();
+    for (what, name) in names {
+        match name {
+            _ if arrays.iter().any(|path| name.matches(path)) => {}
+            Name::Pattern(pattern) => {
+                warnings.push(format!("{what} {pattern} matches no array"));
+            }
+            Name::Path(path) if groups.contains(&path.as_str()) => {
+                bail!("{what} {path}: a group, and no array; {path}/** is for all arrays in it")
+            }
+            Name::Path(path) => bail!("{what} {path}: {}", no_array(path, &arrays)),
+        }
+    }
+    Ok(warnings)
 }
 
 impl<'a> Rules<'a> {
@@ -243,56 +294,29 @@ impl<'a> Rules<'a> {
         };
         let scale_from = job.pack.scale_from.iter();
         let scale_from = scale_from.map(|path| name("--scale-from", &path.display().to_string()));
-        let rule = |what: &str, rule: &'a ArrayRule| -> Result<Rule<'a>> {
-            let name = if rule.is_path {
-                Name::Path(rule.name.trim_matches('/').to_owned())
-            } else {
-                name(what, &rule.name)?
-            };
-            Ok(Rule { name, options: rule.options.as_ref() })
-        };
         let mut given = BTreeSet::new();
         let name = |bound: &&'a ArrayRule| !given.insert(bound.name.trim_matches('/'));
         if let Some(twice) = job.bounds.iter().find(name) {
             bail!("{BOUND} {}: this name has two bounds", twice.name);
         }
-        let tables = job.rules.iter().map(|table| rule(RULE, table));
-        let bounds = job.bounds.iter().map(|bound| rule(BOUND, bound));
+        let bounds = job.bounds.iter().map(|bound| Rule::new(BOUND, bound));
         Ok(Self {
             job,
             include: names("--include", &job.include)?,
             exclude: names("--exclude", &job.exclude)?,
             scale_from: scale_from.collect::<Result<_>>()?,
-            tables: tables.collect::<Result<_>>()?,
+            tables: Rule::all(&job.rules)?,
             bounds: bounds.collect::<Result<_>>()?,
         })
     }
 
     /// Refuses names of arrays that a group does not have. Returns warnings of patterns that match none.
     pub(super) fn check_names(&self, nodes: &[Node]) -> Result<Vec<String>> {
-        let of_kind = |kind| {
-            let nodes = nodes.iter().filter(move |node| node.kind == kind);
-            nodes.map(|node| &*node.path).collect::<Vec<&str>>()
-        };
-        let (arrays, groups) = (of_kind(Kind::Array), of_kind(Kind::Group));
         let tables = self.tables.iter().map(|table| (RULE, &table.name));
         let bounds = self.bounds.iter().map(|bound| (BOUND, &bound.name));
         let names = self.include.iter().map(|name| ("--include", name));
         let names = names.chain(self.exclude.iter().map(|name| ("--exclude", name)));
-        let mut warnings = Vec::new();
-        for (what, name) in names.chain(tables).chain(bounds) {
-            match name {
-                _ if arrays.iter().any(|path| name.matches(path)) => {}
-                Name::Pattern(pattern) => {
-                    warnings.push(format!("{what} {pattern} matches no array"));
-                }
-                Name::Path(path) if groups.contains(&path.as_str()) => {
-                    bail!("{what} {path}: a group, and no array; {path}/** is for all arrays in it")
-                }
-                Name::Path(path) => bail!("{what} {path}: {}", no_array(path, &arrays)),
-            }
-        }
-        Ok(warnings)
+        check_names(names.chain(tables).chain(bounds), nodes)
     }
 
     /// The arrays to be packed that get one scale.
@@ -317,11 +341,11 @@ impl<'a> Rules<'a> {
     }
 
     fn table(&self, path: &str) -> Option<&Rule<'a>> {
-        self.tables.iter().find(|table| table.name.matches(path))
+        Rule::first(&self.tables, path)
     }
 
     fn bound(&self, path: &str) -> Option<&Rule<'a>> {
-        self.bounds.iter().find(|bound| bound.name.matches(path))
+        Rule::first(&self.bounds, path)
     }
 
     /// The rules that an array's options come from, beside those for all.

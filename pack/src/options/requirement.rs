@@ -90,7 +90,8 @@ pub enum Requirement {
 
 impl Requirement {
     /// What the options ask for.
-    pub(crate) fn of(options: &PackOptions) -> Vec<Self> {
+    #[must_use]
+    pub fn of(options: &PackOptions) -> Vec<Self> {
         let mut all = Vec::new();
         all.extend(options.max_abs_error.map(Self::MaxAbsError));
         all.extend(options.error_over_range.map(Self::ErrorOverRange));
@@ -102,6 +103,15 @@ impl Requirement {
         all.extend(options.keep_sign.then_some(Self::KeepSign));
         all.extend(options.lossless.then_some(Self::Lossless));
         all
+    }
+
+    /// Options that ask for all of these.
+    pub(crate) fn options(all: &[Self]) -> PackOptions {
+        let mut options = PackOptions::default();
+        for one in all {
+            one.ask(&mut options);
+        }
+        options
     }
 
     /// What is measured, and what a number in the units of the requirement says.

@@ -3,7 +3,9 @@
 use crate::common::{
     Sample, Trial, bytes, kelvin, metadata, one_thread, options, read, read_f32, told, trial,
 };
-use recast_pack::{CompareJob, Limits, PackReport, Recommendations, Requirement};
+use recast_pack::{
+    ArrayRule, CompareJob, Limits, PackReport, PathReport, Recommendations, Requirement,
+};
 use serde_json::{Value, json};
 
 /// Σ|y − x| and Σ|x| of the finite ones, and how many they are.
@@ -234,4 +236,107 @@ fn each_of_two_bounds_is_judged() {
             }
         }
     }
+}
+
+/// Elements break some requirements and keep others, and the report says which; so do reports that only measure.
+#[test]
+fn the_report_says_which_requirements_are_not_kept() {
+    let limits = Limits { least: Some(0.0), greatest: Some(4.0) };
+    let all = [
+        Requirement::MaxAbsError(0.5),
+        Requirement::ErrorOverRange(0.1),
+        Requirement::MaxRelError(0.3),
+        Requirement::MaxMeanError(0.3),
+        Requirement::MeanErrorOverRange(0.1),
+        Requirement::MaxMeanRelError(0.3),
+        Requirement::Limits(limits),
+        Requirement::KeepSign,
+        Requirement::Lossless,
+    ];
+    let broken = |after: [f64; 4], asked: &[Requirement]| {
+        let trial = Trial::new(&[0.0, 1.0, 2.0, 4.0], 4, json!({"fill_value": "NaN"}));
+        Sample::new("float64", &[4], &[4], json!("NaN")).write(&trial.output(), &bytes(&after));
+        let requirements = asked.to_vec();
+        let job = CompareJob { requirements, ..CompareJob::new(trial.input(), trial.output()) };
+        let report = told(job.run(&one_thread())).unwrap();
+        let broken = report.requirements.iter().filter(|one| !one.is_kept);
+        let broken: Vec<Requirement> = broken.map(|one| one.requirement).collect();
+        assert_eq!(report.failure().is_none(), broken.is_empty(), "{after:?} {asked:?}");
+        let measured = told(CompareJob { measures_only: true, ..job }.run(&one_thread())).unwrap();
+        assert_eq!((measured.failure(), &measured.requirements), (None, &report.requirements));
+        (broken, report.counts.over)
+    };
+    let [abs, range, rel, mean, mean_range, mean_rel, limits, sign, lossless] = all;
+    for (after, expected, over) in [
+        ([0.0, 1.0, 2.0, 4.0], vec![], 0),
+        ([0.0, 1.4, 2.0, 4.0], vec![rel, lossless], 1),
+        ([0.0, 1.0, 2.0, 4.1], vec![limits, lossless], 1),
+        ([-0.1, 1.0, 2.0, 4.0], vec![rel, mean_rel, limits, sign, lossless], 1),
+        ([0.0, 1.0, 2.55, 3.4], vec![abs, range, lossless], 2),
+        ([0.0, -1.0, 2.0, 4.0], vec![abs, range, rel, mean, mean_range, limits, sign, lossless], 1),
+    ] {
+        assert_eq!(broken(after, &all), (expected.clone(), Some(over)), "{after:?}");
+        for one in all {
+            let is_broken = expected.contains(&one);
+            assert_eq!(broken(after, &[one]).0.contains(&one), is_broken, "{after:?} {one:?}");
+        }
+    }
+}
+
+/// In groups, requirements of single arrays hold in place of those for all and of recommended ones; nothing else is judged by
+/// what is recorded.
+#[test]
+fn arrays_of_groups_have_requirements_of_their_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let [a, b] = ["a", "b"].map(|name| folder.path().join(name));
+    for (group, off) in [(&a, 0.0), (&b, 0.25)] {
+        let json = json!({"zarr_format": 3, "node_type": "group", "attributes": {}});
+        std::fs::create_dir_all(group).unwrap();
+        std::fs::write(group.join("zarr.json"), json.to_string()).unwrap();
+        for name in ["t2m", "tp", "u"] {
+            let sample = Sample::new("float64", &[3], &[3], json!("NaN"));
+            let sample = sample.with("attributes", json!({"GRIB_typeOfLevel": "surface"}));
+            sample.write(&group.join(name), &bytes(&[1.0 + off, 2.0, 3.0]));
+        }
+    }
+    let text = "
+recommendations:
+- filters: [{kind: cf-short-name, value: t2m}]
+  requirements: [{kind: mean-absolute-error-bound, value: 0.01}]
+- filters: [{kind: cf-short-name, value: tp}]
+  requirements: [{kind: mean-absolute-error-bound, value: 0.01}]
+version: 1.0.0
+";
+    let rule = |name: &str, options: Value| ArrayRule {
+        name: name.to_owned(),
+        is_path: true,
+        options: Some(serde_json::from_value(options).unwrap()),
+    };
+    let job = CompareJob {
+        requirements: vec![Requirement::MaxAbsError(0.2), Requirement::KeepSign],
+        recommendations: Some(Recommendations::from_yaml(text).unwrap()),
+        rules: vec![rule("tp", json!({"max-mean-error": 0.1}))],
+        ..CompareJob::new(&a, &b)
+    };
+    let PathReport::Group(report) = told(job.run_path(&one_thread())).unwrap() else {
+        panic!("a group");
+    };
+    let found = report.arrays.iter().map(|one| {
+        let asked = one.report().unwrap().requirements.iter();
+        (&*one.array, asked.map(|one| (one.requirement, one.is_kept)).collect::<Vec<_>>())
+    });
+    let sign = (Requirement::KeepSign, true);
+    assert_eq!(
+        found.collect::<Vec<_>>(),
+        [
+            ("t2m", vec![(Requirement::MaxMeanError(0.01), false), sign]),
+            ("tp", vec![(Requirement::MaxMeanError(0.1), true), sign]),
+            ("u", vec![(Requirement::MaxAbsError(0.2), false), sign]),
+        ]
+    );
+    let failure = report.failure().unwrap();
+    assert!(failure.contains("2 of 3 arrays fail: t2m, u"), "{failure}");
+    let unknown = CompareJob { rules: vec![rule("t", json!({}))], ..job };
+    let error = told(unknown.run_path(&one_thread()).map(drop)).unwrap_err();
+    assert!(error.contains("the rule for t: no such array"), "{error}");
 }

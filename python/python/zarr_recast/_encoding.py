@@ -13,7 +13,7 @@ import numpy as np
 from ._core import Choice, Survey, Surveyor, as_array, choose, scalar_from_json
 from ._errors import outside
 from ._json import scalar_json
-from ._options import by_name, options_json
+from ._options import MEANS, by_name, options_json, refuse_if_given
 from ._trees import coordinates_of, datasets, is_tree
 from ._zarr_version import require_zarr
 
@@ -21,6 +21,11 @@ from ._zarr_version import require_zarr
 _PIECE = 16 << 20
 # Surveys of blocks that a Dask worker merges at once.
 _MERGED = 8
+# Why a mean cannot be bounded.
+NO_MEAN = (
+    "bounds a mean, which is not known before all values are; give an array in memory (compute() or load()), use "
+    "max_abs_error, which no mean exceeds, or zarr_recast.pack"
+)
 # Attributes that name missing values in xarray and CF.
 _MARKERS = ("_FillValue", "missing_value")
 
@@ -35,6 +40,7 @@ def encoding_for(
     max_mean_error: Any = None,
     mean_error_over_range: Any = None,
     max_mean_rel_error: Any = None,
+    lossless: Any = None,
     limits: Any = None,
     keep_sign: Any = None,
     precision: Any = None,
@@ -73,7 +79,10 @@ def encoding_for(
     max_rel_error : float, optional
         The largest allowed difference in proportion to the element, from 0 to below 1.
     max_mean_error, mean_error_over_range, max_mean_rel_error : float, optional
-        An error that says what to do: a mean is not known before all values are. `pack` takes such bounds.
+        The largest mean of ``|decoded - original|`` of these values, as for `pack`; values to come have the largest error
+        that it comes to. Of arrays of Dask, and without values, such a bound is an error: no mean is known.
+    lossless : bool, optional
+        Keep every bit, -0.0 and kinds of NaN included. Of floating-point values, with ``grid=True``.
     limits : tuple, optional
         Decoded values lie between these where the original ones do; None for an open end: ``(0, None)``.
     keep_sign : bool, optional
@@ -158,7 +167,7 @@ def encoding_for(
     mappings = [name for name, value in arguments.items() if isinstance(value, Mapping)]
     if mappings:
         raise TypeError(f"{mappings[0]} is a dictionary, which is for the variables of a dataset")
-    return _encoding(_Values(obj, nan), options_json(**arguments), "")
+    return _encoding(_Values(obj, nan), arguments, "")
 
 
 def _promised(dtype: Any, promised_range: Any) -> np.ndarray[Any, Any]:
@@ -198,7 +207,7 @@ def _encodings(
         group, name = places[path]
         try:
             values = _Values(groups[group][name], own.get("nan", "auto"))
-            encoding = _encoding(values, options_json(**own), f"{path}: ")
+            encoding = _encoding(values, own, f"{path}: ")
         except (TypeError, ValueError) as error:
             raise type(error)(f"{path}: {error}") from error
         encodings.setdefault(group, {})[str(name)] = encoding
@@ -327,8 +336,11 @@ def _mask_value(data: Any, dtype: np.dtype[Any]) -> Any:
     )
 
 
-def _encoding(values: _Values, options: str, name: str) -> dict[str, Any]:
+def _encoding(values: _Values, arguments: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The encoding for one array; warnings begin with its name."""
+    options = options_json(**arguments)
+    if 0 in values.shape or hasattr(values.data, "dask"):
+        refuse_if_given(MEANS, arguments, NO_MEAN)
     surveyor_for = lambda size: Surveyor(  # noqa: E731
         values.dtype, values.fill_value, scalars_json(values.attributes), options, size
     )

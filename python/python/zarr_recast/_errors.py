@@ -55,6 +55,9 @@ def _restore(message: str, details: dict[str, Any]) -> CastError:
 
 # A flag, and a number behind it.
 _FLAG = re.compile(r"--([a-z][a-z0-9-]*)(?: (-?\d+(?:\.\d+)?(?:e-?\d+)?)\b)?")
+# The flag of the largest error, and the limits.
+_SHORT_FLAG = re.compile(r"(?<!\S)-e(?= \d)")
+_LIMITS = re.compile(r"--limits (-?\d\S*|none) (-?\d\S*|none)(?!\S)")
 # Flags whose names differ from Python's parameters.
 _PARAMETERS = {"nan-to": "nan", "no-nan": "nan=None", "no-grid": "grid=False"}
 
@@ -67,7 +70,13 @@ def with_parameters(text: str) -> str:
         return name if flag[2] is None else f"{name}={flag[2]}"
 
     # The way out of the default here is the opposite of the flag.
-    return _FLAG.sub(parameter, text.replace("see --no-grid", "see grid=True"))
+    text = _SHORT_FLAG.sub("--max-abs-error", text.replace("see --no-grid", "see grid=True"))
+    return _FLAG.sub(parameter, _LIMITS.sub(_limits, text))
+
+
+def _limits(flag: re.Match[str]) -> str:
+    least, greatest = (end.replace("none", "None") for end in flag.groups())
+    return f"limits=({least}, {greatest})"
 
 
 class NotFoundError(FileNotFoundError, ValueError):

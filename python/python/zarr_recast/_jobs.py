@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Self, TypeAlias, TypeVar
 
 from ._errors import outside, with_parameters
-from ._options import by_path, for_all, number, of_one, options_json, own_of
+from ._options import GOALS, by_path, for_all, number, of_one, options_json, own_of
 from ._progress import Show
 from ._recommendations import recommended
 from ._stores import Job, Place
@@ -237,6 +237,9 @@ _SETTINGS = {
     "progress",
 }
 
+# The parameters of `verify` and `compare` that say what to keep.
+_REQUIREMENTS = {*GOALS} - {"precision"} | {"lossless", "limits", "keep_sign"}
+
 
 def _array_report(details: dict[str, Any], *shown: str) -> PackReport | FromCfReport:
     if "stored_data_type" in details:
@@ -396,11 +399,9 @@ def pack(
     options = {name: by_path(value) for name, value in locals().items() if name not in _SETTINGS}
     if target is None and not dry_run:
         raise TypeError("pack needs a target, unless it is a dry run")
-    names = {name for value in options.values() if isinstance(value, Mapping) for name in value}
     request = {
         "job": "pack",
-        "options": json.loads(options_json(**for_all(options))),
-        "rules": {name: json.loads(options_json(**own_of(name, options))) for name in names},
+        **_by_array(options),
         "recommendations": recommended(recommendations),
         "repack": repack,
         "overwrite": overwrite,
@@ -432,6 +433,15 @@ def pack(
     return GroupReport._of(details, *shown, packed=packed, copied=copied)
 
 
+def _by_array(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options for all arrays, and those for single ones by their paths, as recast-pack takes them."""
+    names = {name for value in options.values() if isinstance(value, Mapping) for name in value}
+    return {
+        "options": json.loads(options_json(**for_all(options))),
+        "rules": {name: json.loads(options_json(**own_of(name, options))) for name in names},
+    }
+
+
 def _warn_of_grids(
     reports: Mapping[str, PackReport | FromCfReport], options: Mapping[str, Any]
 ) -> None:
@@ -457,18 +467,44 @@ def verify(
     *,
     atol: float | None = None,
     rtol: float | None = None,
+    max_abs_error: ByPath[float] = None,
+    error_over_range: ByPath[float] = None,
+    max_rel_error: ByPath[float] = None,
+    max_mean_error: ByPath[float] = None,
+    mean_error_over_range: ByPath[float] = None,
+    max_mean_rel_error: ByPath[float] = None,
+    lossless: ByPath[bool] = None,
+    limits: ByPath[tuple[float | None, float | None]] = None,
+    keep_sign: ByPath[bool] = None,
+    recommendations: bool | str | os.PathLike[str] | Any = False,
+    metrics: bool = False,
     threads: int | None = None,
     progress: bool | Show = False,
 ) -> VerifyReport:
     """Compare two stored arrays or groups, as the command ``recast verify`` does.
+
+    The report prints what was reached of each requirement; ``details["requirements"]`` has it, for groups of each array.
 
     Parameters
     ----------
     a, b : str or path, zarr.Array, Group, Store or StorePath, or object of xarray
         The original, and the one that is compared with it; see `pack`.
     atol, rtol : float, optional
-        |b − a| may be ``atol + rtol · |a|`` at most; NaN must be NaN, and missing values the same. Without either,
-        the bound is the one that the attribute ``recast`` of ``b`` records; if there is none, ``b`` must equal ``a``.
+        |b − a| may be ``atol + rtol · |a|`` at most; NaN must be NaN, and missing values the same. Without anything that is
+        required, ``b`` must keep what its attribute ``recast`` records; if there is none, it must equal ``a``.
+    max_abs_error, error_over_range, max_rel_error : float, optional
+        The largest error of any element; see `pack`. All that is given must hold. For groups, these and the next ones may be
+        dictionaries by the paths of arrays, as in `pack`.
+    max_mean_error, mean_error_over_range, max_mean_rel_error : float, optional
+        The largest mean error.
+    lossless, limits, keep_sign : bool, tuple and bool, optional
+        Every bit is the same; values of ``b`` lie within these where those of ``a`` do; 0 is 0 in both, and no value has
+        another sign.
+    recommendations : bool, path or object
+        What is recommended for each array of ``a``, as in `pack`; arrays for which nothing is recommended are compared as
+        without it.
+    metrics : bool
+        As in `compare`.
     threads : int, optional
         Threads to work with; by default one for each processor.
     progress : bool or callable
@@ -486,12 +522,17 @@ def verify(
     ValueError
         An array or group that cannot be read or compared.
     """
+    required = {name: value for name, value in locals().items() if name in _REQUIREMENTS}
     tolerance = None
     if atol is not None or rtol is not None:
+        if recommendations or any(value is not None for value in required.values()):
+            raise ValueError(
+                "atol and rtol are one bound, and cannot be used with others; use max_abs_error"
+            )
         parts = {"atol": atol, "rtol": rtol}
         tolerance = [_tolerance(name, 0.0 if one is None else one) for name, one in parts.items()]
-    judged = {"tolerance": tolerance, "recorded": True, "metrics": False}
-    answer = _compared(a, b, judged, threads, progress)
+    request = {"tolerance": tolerance, "judges": True, "metrics": metrics, "threads": threads}
+    answer = _compared(a, b, required, recommendations, request, progress)
     failure = answer["failure"]
     failure = None if failure is None else with_parameters(failure)
     return VerifyReport._of(answer["report"], answer["text"], answer["html"], failure=failure)
@@ -501,16 +542,37 @@ def compare(
     a: Place,
     b: Place,
     *,
+    max_abs_error: ByPath[float] = None,
+    error_over_range: ByPath[float] = None,
+    max_rel_error: ByPath[float] = None,
+    max_mean_error: ByPath[float] = None,
+    mean_error_over_range: ByPath[float] = None,
+    max_mean_rel_error: ByPath[float] = None,
+    lossless: ByPath[bool] = None,
+    limits: ByPath[tuple[float | None, float | None]] = None,
+    keep_sign: ByPath[bool] = None,
+    recommendations: bool | str | os.PathLike[str] | Any = False,
     metrics: bool = False,
     threads: int | None = None,
     progress: bool | Show = False,
 ) -> CompareReport:
     """Measure how far two stored arrays or groups differ, as the command ``recast compare`` does.
 
+    Of bounds, limits and signs that are given, the report says what is reached of each, and how many elements break one;
+    `verify` judges them.
+
     Parameters
     ----------
     a, b : str or path, zarr.Array, Group, Store or StorePath, or object of xarray
         The original, and the one that is compared with it; see `pack`.
+    max_abs_error, error_over_range, max_rel_error : float, optional
+        As in `verify`.
+    max_mean_error, mean_error_over_range, max_mean_rel_error : float, optional
+        As in `verify`.
+    lossless, limits, keep_sign : bool, tuple and bool, optional
+        As in `verify`.
+    recommendations : bool, path or object
+        As in `verify`.
     metrics : bool
         Whether to measure how well ``b`` keeps the pattern of ``a``, too, in ``details["metrics"]``: Pearson's
         ``correlation``, the largest error of the gradient along each dimension (``gradients``), and ``dssim``, the similarity
@@ -523,7 +585,7 @@ def compare(
     Returns
     -------
     CompareReport
-        With ``details["error"]`` for two arrays, and ``details["arrays"]`` for two groups.
+        With ``details["error"]`` and ``details["requirements"]`` for two arrays, and ``details["arrays"]`` for two groups.
 
     Raises
     ------
@@ -532,7 +594,9 @@ def compare(
     ValueError
         An array or group that cannot be read or compared.
     """
-    answer = _compared(a, b, {"tolerance": None, "recorded": False, "metrics": metrics}, threads, progress)
+    required = {name: value for name, value in locals().items() if name in _REQUIREMENTS}
+    request = {"tolerance": None, "judges": False, "metrics": metrics, "threads": threads}
+    answer = _compared(a, b, required, recommendations, request, progress)
     return CompareReport._of(answer["report"], answer["text"], answer["html"])
 
 
@@ -552,10 +616,17 @@ def _threads(threads: int | None) -> int | None:
 def _compared(
     a: Place,
     b: Place,
-    judged: dict[str, Any],
-    threads: int | None,
+    required: dict[str, Any],
+    recommendations: Any,
+    request: dict[str, Any],
     progress: bool | Show,
 ) -> dict[str, Any]:
-    request = {"job": "compare", **judged, "threads": _threads(threads)}
+    """Runs a comparison; ``required`` has the arguments that say what to keep."""
+    request |= {
+        "job": "compare",
+        **_by_array({name: by_path(value) for name, value in required.items()}),
+        "recommendations": recommended(recommendations),
+        "threads": _threads(request["threads"]),
+    }
     job = Job()
     return job.run({"a": job.source(a), "b": job.source(b), **request}, progress)

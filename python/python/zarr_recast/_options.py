@@ -13,14 +13,14 @@ import numpy as np
 from ._core import displaced
 from ._json import scalar_json
 
+# The arguments that bound a mean.
+MEANS = ("max_mean_error", "mean_error_over_range", "max_mean_rel_error")
 # The arguments that bound the error.
 GOALS = (
     "max_abs_error",
     "error_over_range",
     "max_rel_error",
-    "max_mean_error",
-    "mean_error_over_range",
-    "max_mean_rel_error",
+    *MEANS,
     "precision",
 )
 
@@ -40,7 +40,8 @@ def by_name(
         for name in mapping:
             if name not in names:
                 raise ValueError(f"{argument} names {name!r}, which is {_unknown(name, names)}")
-    goals = {goal: arguments.get(goal) for goal in GOALS}
+    goals = {goal: arguments.get(goal) for goal in (*GOALS, "lossless")}
+    goals["lossless"] = goals["lossless"] or None
     if all(goal is None for goal in goals.values()):
         raise ValueError(
             f"nothing says what to keep of the variables; give {', '.join(GOALS[:-1])} or {GOALS[-1]}, "
@@ -65,6 +66,13 @@ def by_name(
                 "(max_abs_error=0 keeps integers exactly)"
             )
     return picked
+
+
+def refuse_if_given(names: Iterable[str], arguments: Mapping[str, Any], why: str) -> None:
+    """Refuses arguments, with the reason."""
+    given = next((name for name in names if arguments.get(name) is not None), None)
+    if given is not None:
+        raise ValueError(f"{given} {why}")
 
 
 def by_path(value: Any, names: Container[Any] = ()) -> Any:

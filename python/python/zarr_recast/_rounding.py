@@ -7,18 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from ._core import Rounder
-from ._encoding import _MARKERS, _is_float, _native, scalars_json, with_blocks
-from ._options import GOALS, by_name, options_json
+from ._core import Choice, Rounder, Surveyor, choose
+from ._encoding import _MARKERS, NO_MEAN, _is_float, _native, scalars_json, with_blocks
+from ._options import GOALS, MEANS, by_name, options_json, refuse_if_given
 from ._trees import coordinates_of, is_tree
+
+# The arguments for which all values must be known, and why others than means must.
+_OF_ALL_VALUES = (*MEANS, "error_over_range", "limits")
+_NOT_KNOWN = (
+    "needs all values, to take finer steps if some are not kept; give an array in memory (compute() or load()), or use "
+    "zarr_recast.pack"
+)
 
 
 def round_to(
     obj: Any,
     *,
     max_abs_error: Any = None,
+    error_over_range: Any = None,
     max_rel_error: Any = None,
     max_mean_error: Any = None,
+    mean_error_over_range: Any = None,
+    max_mean_rel_error: Any = None,
+    limits: Any = None,
     keep_sign: Any = None,
     precision: Any = None,
     missing: Any = None,
@@ -38,10 +49,15 @@ def round_to(
         by CF's attributes, and a dictionary to the variables that it names. Dask arrays stay lazy.
     max_abs_error : float, optional
         The largest allowed difference between an element and its rounded value.
+    error_over_range : float, optional
+        The same, in units of the array's range.
     max_rel_error : float, optional
         The largest allowed difference in proportion to the element, from 0 to below 1; integers stay.
-    max_mean_error : float, optional
-        An error that says what to do: a mean is not known before all values are. `pack` takes such a bound.
+    max_mean_error, mean_error_over_range, max_mean_rel_error : float, optional
+        The largest mean difference; see `pack`. Like ``error_over_range`` and ``limits``, it needs all values, and is an error
+        of arrays of Dask.
+    limits : tuple, optional
+        Values stay between these where they are; None for an open end: ``(0, None)``.
     keep_sign : bool, optional
         Rounding always keeps signs and zeros.
     precision : float, optional
@@ -63,7 +79,8 @@ def round_to(
     TypeError
         The array does not hold integers or floating-point numbers.
     ValueError
-        A precision that is no power of two; no bound, or several; a bound that leaves one value of several.
+        A precision that is no power of two; no bound, or several; a bound that leaves one value of several, or that no rounding
+        keeps.
 
     Examples
     --------
@@ -117,6 +134,11 @@ def _rounded(
         attributes = {"_FillValue": template.fill_value, **attributes}
     if fill is None:
         fill = np.nan if _is_float(dtype) else 0
+    if any(arguments[name] is not None for name in _OF_ALL_VALUES):
+        if hasattr(data, "dask"):
+            refuse_if_given(MEANS, arguments, NO_MEAN)
+            refuse_if_given(_OF_ALL_VALUES, arguments, _NOT_KNOWN)
+        return _rounded_by_all(data, dtype, fill, scalars_json(attributes), arguments)
     rounder = Rounder(dtype, fill, scalars_json(attributes), options_json(**arguments))
     if hasattr(data, "dask"):
         meta = template.astype(dtype) if is_masked else np.empty((0,) * data.ndim, dtype)
@@ -135,7 +157,18 @@ def _rounded(
     return rounded
 
 
-def _round_block(block: Any, rounder: Rounder, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+def _rounded_by_all(
+    data: Any, dtype: np.dtype[Any], fill: Any, attributes: str, arguments: dict[str, Any]
+) -> Any:
+    """Rounds values with goals that depend on all of them; each is compared."""
+    options = options_json(**arguments, readers="any")
+    values = _native(np.atleast_1d(np.ma.filled(data)), dtype)
+    survey = Surveyor(dtype, fill, attributes, options, values.size).survey(values, whole=True)
+    choice = choose(survey, options, lambda choice: choice.check(values))
+    return _round_block(data, choice, dtype)
+
+
+def _round_block(block: Any, rounder: Rounder | Choice, dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
     """A rounded block; workers of Dask import this by name."""
     values = np.ma.getdata(block)
     rounded = rounder.round(_native(values, dtype) if np.ndim(values) else np.asarray(values, dtype))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,12 +12,13 @@ from typing import Any
 import numpy as np
 
 from ._cf import _PACKING
-from ._core import SuggestFromBlocks, check_options, coordinates
+from ._core import Advisor, SuggestFromBlocks, check_options, coordinates
 from ._encoding import _is_float, _regular_chunks, _Values, scalars_json
 from ._errors import with_parameters
 from ._options import options_json
+from ._recommendations import recommended
 from ._stores import opened
-from ._trees import coordinates_of, datasets, is_tree
+from ._trees import Node, coordinates_of, datasets, is_tree, nodes_of, variable_node
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ class Rung:
     information : float or None
         The share of the information that it keeps, from 0 to 1; None if it is not known.
     mark, reason : str or None
-        What makes it stand out, such as ``"loses nothing"`` or ``"99.9 %"``, and that in words.
+        What makes it stand out, such as ``"loses nothing"``, ``"99.9 %"`` or ``"recommended"``, and that in words.
     """
 
     max_abs_error: float
@@ -71,12 +73,12 @@ class Suggestion:
     rows : tuple of Rung
         The bounds, coarse to fine; empty if there is nothing to choose.
     recommended : Rung or None
-        The bound that the values suggest: that of their own steps, or else the one that keeps 99.9 % of their information.
-        None if they suggest none.
+        The bound that a recommendation comes to; else the one that the values suggest: that of their own steps, or the one
+        that keeps 99.9 % of their information. None if there is none.
     notes : tuple of str
         What to know before the rows.
     details : dict
-        Everything that ``recast suggest --json`` prints.
+        Everything that ``recast suggest --json`` prints, such as ``"advice"``: what is recommended, and by whom.
     """
 
     rows: tuple[Rung, ...]
@@ -160,6 +162,7 @@ def suggest(
     infinity: bool | None = None,
     compressor: str | None = None,
     readers: Any = None,
+    recommendations: bool | str | os.PathLike[str] | Any = False,
 ) -> Suggestion | Suggestions:
     """Show what error bounds from coarse to fine would cost and lose, as ``recast suggest`` does.
 
@@ -178,6 +181,9 @@ def suggest(
         Keep infinities as they are, as `pack` with ``infinity=True`` does.
     compressor, readers : str or sequence, optional
         How the chunks would be compressed, and programs that must be able to read them; see `pack`.
+    recommendations : bool, path or object
+        What is recommended for each array, as in `pack`; the row that it comes to has the mark ``"recommended"``. If nothing
+        is recommended for an array, ``notes`` say why.
 
     Returns
     -------
@@ -204,21 +210,24 @@ def suggest(
     )
     check_options(options)
     obj = opened(obj)
-    arrays = _arrays(obj)
+    by = recommended(recommendations)
+    arrays, nodes = _arrays(obj)
+    advisor = None if by is None else Advisor(json.dumps(by), json.dumps(nodes))
     if arrays is None:
-        return _suggestion(obj, options)
+        return _suggestion(obj, options, advisor, nodes[0][0])
     found: dict[str, Suggestion] = {}
     errors: dict[str, str] = {}
     for name, array in arrays.items():
         try:
-            found[name] = _suggestion(array, options)
+            found[name] = _suggestion(array, options, advisor, name)
         except Exception as error:  # stores and codecs of other packages raise anything
             errors[name] = str(error) or type(error).__name__
     return Suggestions(found, errors)
 
 
-def _arrays(obj: Any) -> dict[str, Any] | None:
-    """The floating-point arrays of a dataset, tree or group that are no coordinates; None for an array."""
+def _arrays(obj: Any) -> tuple[dict[str, Any] | None, list[Node]]:
+    """The floating-point arrays of a dataset, tree or group that are no coordinates, None for an array; and all nodes, of an array
+    itself and then its coordinates."""
     if is_tree(obj) or hasattr(obj, "data_vars"):
         groups = datasets(obj) if is_tree(obj) else {"/": obj}
         variables = {
@@ -227,37 +236,47 @@ def _arrays(obj: Any) -> dict[str, Any] | None:
             for name, variable in ds.data_vars.items()
         }
         exact = coordinates_of(groups)
-        return {
+        arrays = {
             name: one
             for name, one in variables.items()
             if _is_float(one.dtype) and name not in exact
         }
+        return arrays, nodes_of(groups)
     if hasattr(obj, "members"):  # of zarr
-        nodes = dict(obj.members(max_depth=None))
-        arrays = {path: node for path, node in nodes.items() if hasattr(node, "shape")}
-        exact = _coordinates({"": obj, **nodes})
-        return {
-            path: array
-            for path, array in sorted(arrays.items())
-            if path not in exact and _is_float(array.dtype)
+        members = dict(obj.members(max_depth=None))
+        nodes = [_node(path, node) for path, node in {"": obj, **members}.items()]
+        exact = set(coordinates(json.dumps(nodes)))
+        arrays = {
+            path: node
+            for path, node in sorted(members.items())
+            if hasattr(node, "shape") and path not in exact and _is_float(node.dtype)
         }
-    return None
+        return arrays, nodes
+    if hasattr(obj, "store_path"):
+        # The root of a store has the store's name.
+        path = (obj.name or "").strip("/") or str(obj.store_path).rstrip("/")
+        return None, [_node(path.rpartition("/")[2], obj)]
+    if hasattr(obj, "coords"):  # of xarray
+        path = "" if obj.name is None else str(obj.name)
+        return None, [
+            variable_node(path, obj),
+            *(variable_node(str(name), one) for name, one in obj.coords.items()),
+        ]
+    return None, [("", [], {})]
 
 
-def _coordinates(nodes: Mapping[str, Any]) -> set[str]:
-    """The paths of a zarr group's coordinates."""
-    described = []
-    for path, node in nodes.items():
-        attributes = {key: value for key, value in node.attrs.items() if isinstance(value, str)}
-        names = None
-        if hasattr(node, "shape"):
-            names = getattr(node.metadata, "dimension_names", None)
-            names = [str(name) for name in names or node.attrs.get("_ARRAY_DIMENSIONS", ())]
-        described.append((path, names, attributes))
-    return set(coordinates(json.dumps(described)))
+def _node(path: str, node: Any) -> Node:
+    """An array or a group of zarr."""
+    attributes = {key: value for key, value in node.attrs.items() if isinstance(value, str)}
+    names = None
+    if hasattr(node, "shape"):
+        names = getattr(node.metadata, "dimension_names", None)
+        names = [str(name) for name in names or node.attrs.get("_ARRAY_DIMENSIONS", ())]
+    return path, names, attributes
 
 
-def _suggestion(obj: Any, options: str) -> Suggestion:
+def _suggestion(obj: Any, options: str, advisor: Advisor | None, path: str) -> Suggestion:
+    """The suggestion for an array, which has a path among the nodes of an advisor."""
     values = _Values(obj, "auto")
     if any(length != length for length in values.shape):  # NaN
         raise ValueError(
@@ -268,12 +287,21 @@ def _suggestion(obj: Any, options: str) -> Suggestion:
     attributes = scalars_json({**packing, **values.attributes})
     chunks = _compressed_chunks(obj, values)
     asked = SuggestFromBlocks(
-        values.dtype, values.fill_value, attributes, options, values.shape, chunks
+        values.dtype,
+        values.fill_value,
+        attributes,
+        options,
+        values.shape,
+        chunks,
+        None if advisor is None else (advisor, path),
     )
     details, text, page = asked.run(_name(obj), _blocks(values, asked.blocks()))
     report = json.loads(details)
-    rows = tuple(Rung(**rung) for rung in report["ladder"])
-    lines = [with_parameters(text).rstrip("\n"), *_calls(rows, report["known"]["grid"] is not None)]
+    rows = tuple(
+        Rung(**rung | {"reason": rung["reason"] and with_parameters(rung["reason"])})
+        for rung in report["ladder"]
+    )
+    lines = [with_parameters(text).rstrip("\n"), *_calls(report, rows)]
     best = report["recommended"]
     return Suggestion(
         rows=rows,
@@ -285,17 +313,31 @@ def _suggestion(obj: Any, options: str) -> Suggestion:
     )
 
 
-def _calls(rows: tuple[Rung, ...], is_on_grid: bool) -> list[str]:
-    """Lines to copy, one for each marked bound."""
+def _calls(report: dict[str, Any], rows: tuple[Rung, ...]) -> list[str]:
+    """Lines to copy, one for what is recommended, and one for each marked bound."""
     calls = []
+    if "advice" in report:
+        advice = report["advice"]
+        asked = [_argument(one["kind"], one.get("value", True)) for one in advice["requirements"]]
+        if "missing" in advice:
+            asked.append(f"missing={advice['missing']!r}")
+        calls.append(f"pack(…, {', '.join(asked)})  # recommended by {advice['by']}")
+    is_on_grid = report["known"]["grid"] is not None
     for rung in rows:
-        if rung.mark is None:
+        if rung.mark is None or rung.mark == "recommended":
             continue
         # Only codes for a grid keep floats exactly.
         grid = ", grid=True" if is_on_grid and rung.max_abs_error == 0 else ""
         kept = f"keeps {rung.mark} of the information" if "%" in rung.mark else rung.mark
         calls.append(f"encoding_for(…, max_abs_error={rung.max_abs_error!r}{grid})  # {kept}")
     return ["", *calls] if calls else []
+
+
+def _argument(kind: str, value: Any) -> str:
+    """A requirement as an argument."""
+    if kind == "limits":
+        value = tuple(None if end == "none" else end for end in value)
+    return f"{kind.replace('-', '_')}={value!r}"
 
 
 def _name(obj: Any) -> str:

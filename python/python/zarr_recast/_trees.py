@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
 from ._core import coordinates
 
@@ -24,16 +24,29 @@ def datasets(tree: Any) -> dict[str, Any]:
     return {node.path: node.to_dataset(inherit=False) for node in tree.subtree}
 
 
+# An array or a group: its path, the names of an array's dimensions, and its attributes that are text.
+Node: TypeAlias = tuple[str, list[str] | None, dict[str, str]]
+
+
 def coordinates_of(groups: Mapping[str, Any]) -> set[str]:
     """The paths of the coordinates of datasets, each in a group: a group of ``recast pack`` copies the same arrays."""
-    nodes: list[tuple[str, Iterable[str] | None, dict[str, str]]] = []
+    return set(coordinates(json.dumps(nodes_of(groups))))
+
+
+def nodes_of(groups: Mapping[str, Any]) -> list[Node]:
+    """The nodes of datasets, each in a group."""
+    nodes: list[Node] = []
     for group, ds in groups.items():
         folder = group.strip("/")
         nodes.append((folder, None, _texts(ds)))
         for name, variable in ds.variables.items():
-            dimensions = [str(dimension) for dimension in variable.dims]
-            nodes.append((f"{folder}/{name}".strip("/"), dimensions, _texts(variable)))
-    return set(coordinates(json.dumps(nodes)))
+            nodes.append(variable_node(f"{folder}/{name}".strip("/"), variable))
+    return nodes
+
+
+def variable_node(path: str, variable: Any) -> Node:
+    """A variable at a path."""
+    return path, [str(dimension) for dimension in variable.dims], _texts(variable)
 
 
 def _texts(obj: Any) -> dict[str, str]:

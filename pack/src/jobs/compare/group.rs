@@ -11,12 +11,11 @@ use super::{CompareJob, CompareReport};
 use crate::array::source::array_of;
 use crate::check::nodes::{self, Same};
 use crate::error::{Error, Interrupted, NotFound, Result};
-use crate::jobs::rules::{described, markers_of};
+use crate::jobs::rules::{Rule, described, markers_of};
 use crate::jobs::tree::{ArrayOutcome, Outcome, PathReport, arrays_of};
 use crate::metadata::coordinates::Described;
 use crate::metadata::tree::{self, Node};
-use crate::options::{AllClose, Requirement};
-use crate::recommend::Advice;
+use crate::options::AllClose;
 use crate::runtime::Runtime;
 use crate::store::location::{Kind, Location, below, is_group};
 use crate::text::{as_shown, number_of_arrays};
@@ -30,7 +29,7 @@ pub struct GroupComparison {
     pub b: String,
     /// The tolerance for each element.
     pub tolerance: Option<AllClose>,
-    /// Whether each array was checked against the bound that its attribute `recast` records.
+    /// Whether each array of which nothing else is required was checked against the bound that its attribute `recast` records.
     pub recorded: bool,
     /// The arrays of both groups, by path. An array is kept if its type has no numbers to subtract, or if it is not decoded
     /// here, and readers get the same of both groups.
@@ -41,7 +40,7 @@ pub struct GroupComparison {
     pub only_in_b: Vec<String>,
     /// All arrays together.
     pub total: GroupTotal,
-    /// Whether anything was required.
+    /// Whether anything that is not kept is a failure.
     #[serde(skip)]
     is_judged: bool,
 }
@@ -94,23 +93,26 @@ impl CompareJob {
         let pairs: Vec<_> =
             of_a.iter().filter_map(|(path, a)| Some((*path, (*a, *of_b.get(path)?)))).collect();
         let described = described(&a);
-        let is_judged = self.recorded
+        let rules = Rule::all(&self.rules)?;
+        Rule::check_names(&rules, &a).with_context(|| self.a.display().to_string())?;
+        let counts = self.recorded
             || self.tolerance.is_some()
             || !self.requirements.is_empty()
+            || !rules.is_empty()
             || self.recommendations.is_some();
         let compared = runtime.each_array(pairs.into_iter(), |path, (a, b)| {
             Ok(ArrayOutcome {
                 array: path.to_owned(),
-                outcome: self.pair(a, b, &described, runtime)?,
+                outcome: self.pair(a, b, &described, &rules, runtime)?,
             })
         })?;
         Ok(GroupComparison {
             a: as_shown(&self.a),
             b: as_shown(&self.b),
             tolerance: self.tolerance,
-            recorded: self.recorded && self.tolerance.is_none(),
-            total: GroupTotal::of(&compared, is_judged),
-            is_judged,
+            recorded: self.recorded && self.tolerance.is_none() && self.requirements.is_empty(),
+            total: GroupTotal::of(&compared, counts),
+            is_judged: counts && !self.measures_only,
             arrays: compared,
             only_in_a: without(&of_a, &of_b),
             only_in_b: without(&of_b, &of_a),
@@ -123,6 +125,7 @@ impl CompareJob {
         a: &Node,
         b: &Node,
         described: &[Described<'_>],
+        rules: &[Rule<'_>],
         runtime: &Runtime,
     ) -> Result<Outcome<CompareReport>> {
         let is_number = |node: &Node| node.type_without_numbers().is_none();
@@ -137,14 +140,11 @@ impl CompareJob {
                 };
                 return Ok(Outcome::Kept { reason: reason.to_owned() });
             }
-            let advice =
-                self.recommendations.as_ref().map(|all| all.advice(&markers_of(a, described)));
-            let requirements = match advice {
-                Some(Advice::Pack(options)) => Requirement::of(&options),
-                Some(Advice::None | Advice::NotKnown(_)) | None => self.requirements.clone(),
-            };
+            let own = Rule::first(rules, &a.path).and_then(|rule| rule.options);
+            let requirements = self.required(|| markers_of(a, described), own)?;
             let (a, b) = (below(&self.a, &a.path), below(&self.b, &b.path));
-            let job = Self { a, b, requirements, recommendations: None, ..self.clone() };
+            let (recommendations, rules) = (None, Vec::new());
+            let job = Self { a, b, requirements, recommendations, rules, ..self.clone() };
             let report = job.run(runtime).map_err(Error::into_inner)?;
             Ok(Outcome::Done { report: Box::new(report) })
         };
@@ -175,12 +175,9 @@ fn group(path: &Path) -> Result<Vec<Node>> {
 }
 
 impl GroupTotal {
-    fn of(all: &[ArrayOutcome<CompareReport>], is_judged: bool) -> Self {
-        let mut total = Self {
-            over: is_judged.then_some(0),
-            arrays_over: is_judged.then_some(0),
-            ..Self::default()
-        };
+    fn of(all: &[ArrayOutcome<CompareReport>], counts: bool) -> Self {
+        let mut total =
+            Self { over: counts.then_some(0), arrays_over: counts.then_some(0), ..Self::default() };
         for one in all {
             match &one.outcome {
                 Outcome::Done { report } => {

@@ -20,10 +20,12 @@ use crate::check::comparison::{Comparison, Errors, Found, Keeps, Tolerance};
 use crate::check::metrics::{Metrics, Patterns};
 use crate::check::recorded::{RecordedBound, recorded_requirements};
 use crate::choose::goals::reached;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, usage};
 use crate::jobs::advised::markers_alone;
+use crate::jobs::rules::ArrayRule;
 use crate::json;
-use crate::options::{AllClose, PackOptions, Reached, Requirement};
+use crate::options::{AllClose, OwnOptions, Reached, Requirement};
+use crate::recommend::markers::Markers as CommunityMarkers;
 use crate::recommend::{Advice, Recommendations};
 use crate::runtime::{Runtime, Workers};
 use crate::scan::axes::dimension_names;
@@ -38,6 +40,7 @@ pub use group::{GroupComparison, GroupTotal};
 
 /// Compares two arrays of the same shape, or the arrays of two groups, each with the one of the same path.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag")]
 pub struct CompareJob {
     /// The array or group to compare with: the original.
     pub a: PathBuf,
@@ -50,9 +53,13 @@ pub struct CompareJob {
     pub recorded: bool,
     /// Checks these, if there are any, in place of what is recorded.
     pub requirements: Vec<Requirement>,
-    /// Checks what these recommend for each array of `a`, in place of what is recorded; arrays for which they recommend nothing as
-    /// without them.
+    /// Checks what these recommend for each array of `a`, as [`crate::GroupJob::recommendations`] packs it; arrays for which they
+    /// recommend nothing as without them.
     pub recommendations: Option<Recommendations>,
+    /// For single arrays of groups, what their options ask decoded values to keep, as [`crate::GroupJob::rules`].
+    pub rules: Vec<ArrayRule>,
+    /// What is required is measured, and nothing that is not kept is a failure.
+    pub measures_only: bool,
     /// Gathers [`Charts`] for the reports, in a pass of their own.
     pub charts: bool,
     /// Measures [`Metrics`], too, in passes of their own.
@@ -79,6 +86,9 @@ pub struct CompareReport {
     /// Whether such a bound was looked for.
     #[serde(skip)]
     looked_for_bound: bool,
+    /// Whether nothing that is not kept is a failure.
+    #[serde(skip)]
+    measures_only: bool,
     /// What was reached of each requirement, if there are any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<Reached>,
@@ -138,6 +148,8 @@ impl CompareJob {
             recorded: false,
             requirements: Vec::new(),
             recommendations: None,
+            rules: Vec::new(),
+            measures_only: false,
             charts: false,
             metrics: false,
         }
@@ -151,7 +163,29 @@ impl CompareJob {
         in_default_environment((self, runtime), |(job, runtime)| Ok(job.compared(runtime)?))
     }
 
+    /// What an array must keep: what its own options ask for, beside what is recommended for it, beside what is required of all.
+    fn required(
+        &self,
+        markers: impl FnOnce() -> CommunityMarkers,
+        own: Option<&OwnOptions>,
+    ) -> Result<Vec<Requirement>> {
+        let mut options = Requirement::options(&self.requirements);
+        let is_own = own.is_some_and(|own| own.options().says_how());
+        let by = self.recommendations.as_ref().filter(|_| !is_own);
+        if let Some(Advice::Pack(advice)) = by.map(|by| by.advice(&markers())) {
+            options = options.beside(&OwnOptions::from(*advice)).map_err(Error::into_inner)?;
+        }
+        if let Some(own) = own {
+            options = options.beside(own).map_err(Error::into_inner)?;
+        }
+        Ok(Requirement::of(&options))
+    }
+
     fn compared(&self, runtime: &Runtime) -> Result<CompareReport> {
+        if let Some(rule) = self.rules.first() {
+            let (a, name) = (self.a.display(), &rule.name);
+            return usage(format!("{a} is not a group, and a table for {name} is for groups"));
+        }
         let (a, b) = (Source::open_for(runtime, &self.a)?, Source::open_for(runtime, &self.b)?);
         if a.array().shape() != b.array().shape() {
             bail!(
@@ -170,11 +204,9 @@ impl CompareJob {
         let workers = Workers::within(runtime, memory)?;
         let markers = Markers::of(&a);
         let survey = survey(&a, &markers, &workers)?;
-        let advice = self.recommendations.as_ref().map(|by| by.advice(&markers_alone(&a)));
-        let required = match advice {
-            Some(Advice::Pack(options)) => Requirement::of(&options),
-            Some(Advice::None | Advice::NotKnown(_)) | None => self.requirements.clone(),
-        };
+        // As packing an array alone, whose own goals hold in place of recommended ones.
+        let own = OwnOptions::from(Requirement::options(&self.requirements));
+        let required = self.required(|| markers_alone(&a), Some(&own))?;
         let of_record = self.recorded && self.tolerance.is_none() && required.is_empty();
         let [of_a, of_b] = [&a, &b].map(|source| source.array().attributes());
         let recorded = of_record.then(|| RecordedBound::of(of_b, of_a));
@@ -220,7 +252,8 @@ impl CompareJob {
             tolerance: asked,
             recorded: recorded.flatten(),
             looked_for_bound: recorded.is_some(),
-            requirements: reached(&required, &sums, range),
+            measures_only: self.measures_only,
+            requirements: reached(&required, &comparison, range),
             counts: CompareCounts {
                 elements: a.elements() as u64,
                 compared: sums.elements,
@@ -243,10 +276,11 @@ impl CompareJob {
 }
 
 impl CompareReport {
-    /// Why `b` is not within the tolerance, with the first and the worst element; `None` if it is.
+    /// Why `b` is not within the tolerance, with the first and the worst element; `None` if it is, or if that was not the
+    /// question.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
-        if self.tolerance.is_none() && self.requirements.is_empty() {
+        if self.measures_only || (self.tolerance.is_none() && self.requirements.is_empty()) {
             return None;
         }
         let Some((first, why)) = self.first_over.as_ref().zip(self.why.as_ref()) else {
@@ -298,10 +332,7 @@ fn tolerance(
     range: f64,
     common: ElementType,
 ) -> Tolerance {
-    let mut options = PackOptions::default();
-    for one in required {
-        one.ask(&mut options);
-    }
+    let options = Requirement::options(required);
     let keeps = Keeps::of(&options, common);
     let none = Tolerance {
         absolute: f64::INFINITY,
@@ -318,6 +349,10 @@ fn tolerance(
         (None, None) => none,
         (Some(absolute), None) => Tolerance { absolute, ..none },
         (None, Some(relative)) => Tolerance { absolute: 0.0, relative, ..none },
+        // Beside a bound of 0, the relative error is measured, too.
+        (Some(absolute), Some(relative)) if relative > 0.0 => {
+            Tolerance { absolute, relative, is_each: true, ..none }
+        }
         (Some(absolute), Some(relative)) => none.with_both(absolute, relative),
     }
 }

@@ -113,7 +113,7 @@ impl Batch<'_> {
         let chunk = |number| encoder.chunk(number);
         let mut stats = self.workers.merge(pass, count, chunk, ChunkStats::merge)?;
         let range = self.survey.extent_of_error();
-        let reached = reached(&Requirement::of(self.asked), &stats.comparison.sums, range);
+        let reached = reached(&Requirement::of(self.asked), &stats.comparison, range);
         judge(&reached)?;
         let mut sampled = None;
         match scope {

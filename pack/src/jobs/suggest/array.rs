@@ -13,6 +13,7 @@ use crate::array::source::Source;
 use crate::error::{Error, Result, usage};
 use crate::jobs::advised::markers_alone;
 use crate::jobs::cf::attributes::is_packed;
+use crate::metadata::coordinates::Described;
 use crate::options::{Compressor, PackOptions, Requirement};
 use crate::recommend::markers::Markers as CommunityMarkers;
 use crate::recommend::{Advice, Recommendations};
@@ -81,22 +82,29 @@ impl SuggestJob {
         check(&self.options)?;
         in_default_environment((self, runtime), |(job, runtime)| {
             let source = Source::open_for(runtime, &job.input)?;
-            let advice = job.advice(&markers_alone(&source));
+            let by = job.recommendations.as_ref();
+            let advice = by.map(|by| Advised::by(by, &markers_alone(&source)));
             Ok(suggest_for(&source, &job.options, advice, runtime)?)
         })
     }
+}
 
-    /// What is recommended for an array: that, or why nothing is; `None` without recommendations.
-    pub(super) fn advice(&self, markers: &CommunityMarkers) -> Option<Result<Advised, String>> {
-        let by = self.recommendations.as_ref()?;
-        Some(match by.advice(markers) {
-            Advice::Pack(options) => {
-                let requirements = Requirement::of(&options);
-                Ok(Advised { by: by.source.clone(), requirements, options: *options })
-            }
+impl Advised {
+    /// What is recommended for an array.
+    ///
+    /// # Errors
+    /// Why nothing is.
+    pub(super) fn by(by: &Recommendations, markers: &CommunityMarkers) -> Result<Self, String> {
+        match by.advice(markers) {
+            Advice::Pack(options) => Ok(Self {
+                by: by.source.clone(),
+                requirements: Requirement::of(&options),
+                missing: options.missing.clone(),
+                options: *options,
+            }),
             Advice::None => Err("nothing is recommended for it".to_owned()),
             Advice::NotKnown(reason) => Err(reason),
-        })
+        }
     }
 }
 
@@ -147,6 +155,8 @@ pub struct SuggestFromBlocks {
     attributes: Map<String, Value>,
     options: PackOptions,
     layout: Layout,
+    /// What is recommended for the array, or why nothing is.
+    advice: Option<Result<Advised, String>>,
 }
 
 impl SuggestFromBlocks {
@@ -178,7 +188,20 @@ impl SuggestFromBlocks {
             attributes: attributes.clone(),
             options,
             layout,
+            advice: None,
         })
+    }
+
+    /// The same with what is recommended for the array: by what it says of itself, and by the coordinates among the nodes of its
+    /// group.
+    #[must_use]
+    pub fn recommended(
+        self,
+        by: &Recommendations,
+        array: &Described<'_>,
+        nodes: &[Described<'_>],
+    ) -> Self {
+        Self { advice: Some(Advised::by(by, &CommunityMarkers::of(array, nodes))), ..self }
     }
 
     /// The blocks to read: where each begins, and its extents.
@@ -200,10 +223,11 @@ impl SuggestFromBlocks {
         runtime: &Runtime,
     ) -> std::result::Result<SuggestReport, Error> {
         in_default_environment((self, blocks), |(request, blocks)| {
-            let Self { shape, fill_value, attributes, options, layout } = request;
+            let Self { shape, fill_value, attributes, options, layout, advice } = request;
             let name = Path::new(name);
             let sample = Sample::of_blocks(name, layout, *fill_value, attributes, &blocks)?;
-            Ok(suggest(&sample, shape, options, None, &Workers::new(runtime)?, runtime)?)
+            let workers = Workers::new(runtime)?;
+            Ok(suggest(&sample, shape, options, advice.clone(), &workers, runtime)?)
         })
     }
 }
@@ -347,12 +371,12 @@ impl Tried<'_> {
         }
         let is_integer = self.survey.element_type.is_integer();
         let mut suggestions = Vec::new();
-        if let Some(Advised { by, requirements, options }) = self.advice {
+        if let Some(Advised { by, requirements, missing, .. }) = self.advice {
             let mut arguments: Vec<String> =
                 requirements.iter().flat_map(|one| one.arguments()).collect();
-            if !options.missing.is_empty() {
+            if !missing.is_empty() {
                 arguments.push("--missing".to_owned());
-                arguments.extend(options.missing.iter().map(ToString::to_string));
+                arguments.extend(missing.iter().map(ToString::to_string));
             }
             let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
             suggestions.push(with(&arguments, format!("recommended by {by}")));

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::array::{
     SuggestJob, argument, check, folder_outside_groups, packed_beside, suggest_for,
 };
-use super::{SuggestReport, Suggestion};
+use super::{Advised, SuggestReport, Suggestion};
 use crate::array::source::{Source, fill_check};
 use crate::error::{Error, Result, is_of_array, usage};
 use crate::jobs::rules::{described, markers_of, properties};
@@ -74,7 +74,8 @@ impl SuggestJob {
                 return Ok(Outcome::Kept { reason });
             }
             let source = Source::of_node(node, fill_check(runtime));
-            let advice = self.advice(&markers_of(node, &described));
+            let by = self.recommendations.as_ref();
+            let advice = by.map(|by| Advised::by(by, &markers_of(node, &described)));
             match source.and_then(|source| suggest_for(&source, &self.options, advice, runtime)) {
                 Ok(report) => Ok(Outcome::Done { report: Box::new(report) }),
                 Err(error) if is_of_array(&error) => {

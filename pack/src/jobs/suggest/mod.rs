@@ -7,6 +7,7 @@ mod ladder;
 
 use recast_kernels::ElementType;
 use serde::{Serialize, Serializer};
+use zarr_recast::JsonScalar;
 
 use crate::json;
 use crate::options::{PackOptions, Requirement};
@@ -57,6 +58,9 @@ pub struct Advised {
     pub by: String,
     /// What decoded values must keep.
     pub requirements: Vec<Requirement>,
+    /// Values that mark missing data.
+    #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "json::written")]
+    pub missing: Vec<JsonScalar>,
     /// The same as options.
     #[serde(skip)]
     pub(crate) options: PackOptions,
