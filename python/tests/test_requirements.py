@@ -193,6 +193,9 @@ def test_a_packed_group_keeps_what_is_recommended_and_what_tables_say(tmp_path, 
     assert [one["kind"] for one in arrays["tp"]["requirements"]] == ["max-mean-error", "limits"]
     assert [one["kind"] for one in arrays["other"]["requirements"]] == ["max-rel-error"]
     assert verify(a, b).passed
+    for shown in (repr(report), report._repr_html_(), repr(judged), judged._repr_html_()):
+        assert "of 0.01; within 0.0 and more" in shown, shown
+        assert f"for 2 arrays, by {SOURCE}" in shown, shown
     # A table holds in place of the recommendation, also where it asks for less.
     loose = pack(
         a, tmp_path / "c.zarr", recommendations=recommendations, max_abs_error={"deep/t": 2}
@@ -242,6 +245,13 @@ def test_suggest_marks_what_is_recommended(tmp_path, recommendations):
     tp = str(suggest(dataset["tp"], recommendations=recommendations))
     call = f"pack(…, max_mean_error=0.01, limits=(0.0, None))  # recommended by {SOURCE}"
     assert call in tp.splitlines(), tp
+    # A level of one value is a coordinate without a dimension.
+    level = dataset.isel(plev=0)
+    for one in (
+        suggest(level, recommendations=recommendations)["t"],
+        suggest(level["t"], recommendations=recommendations),
+    ):
+        assert one.details["advice"]["requirements"][0]["value"] == 0.5
     # Without a name and without dimensions, nothing is.
     assert suggest(rain(), recommendations=recommendations).notes == (
         "nothing is recommended for it",

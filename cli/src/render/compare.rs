@@ -6,7 +6,7 @@ use recast_pack::{CompareReport, GroupComparison};
 
 use super::counts::elements;
 use super::errors;
-use super::group::{Words, arrays, reports, required};
+use super::group::{Words, arrays, recommended, reports, required};
 use super::report::Report;
 use super::table::Table;
 
@@ -51,6 +51,9 @@ impl Report for CompareReport {
         if !self.requirements.is_empty() {
             table.lines("required", self.requirements.iter().map(ToString::to_string));
         }
+        if let Some(by) = &self.recommended_by {
+            table.row("recommended", format!("by {by}"));
+        }
         if let Some(over) = counts.over {
             table.row("over", count(over));
         }
@@ -78,6 +81,8 @@ impl Report for GroupComparison {
         }
         let all = &self.total;
         table.row("elements", count(all.elements));
+        let reports = reports(&self.arrays);
+        recommended(reports.filter_map(|(_, report)| report.recommended_by.as_deref()), table);
         if self.recorded {
             table.row("bounds", "those that the attributes recast of B record; else 0");
         }

@@ -54,6 +54,15 @@ pub(super) fn required(all: &[Reached]) -> String {
     all.iter().map(|one| format!("; {one}")).collect::<Vec<_>>().concat()
 }
 
+/// Adds a row about who recommends the requirements of arrays, given for each of them.
+pub(super) fn recommended<'a>(by: impl Iterator<Item = &'a str>, table: &mut Table) {
+    let by: Vec<&str> = by.collect();
+    if let Some(source) = by.first() {
+        let number = number_of_arrays(by.len() as u64);
+        table.row("recommended", format!("for {number}, by {source}"));
+    }
+}
+
 /// Adds rows about what a group that was written lacks, and where it was read from.
 pub(super) fn warnings<R>(report: &GroupReport<R>, table: &mut Table) {
     for warning in &report.warnings {
@@ -98,13 +107,7 @@ impl Report for GroupReport<ArrayReport> {
                 table.detailed_lines("", &beyond);
             }
         }
-        let mut by: Vec<&String> =
-            packed(self).filter_map(|(_, report)| report.recommended_by.as_ref()).collect();
-        let number = number_of_arrays(by.len() as u64);
-        by.dedup();
-        for source in by {
-            table.row("recommended", format!("for {number}, by {source}"));
-        }
+        recommended(packed(self).filter_map(|(_, report)| report.recommended_by.as_deref()), table);
         warnings(self, table);
         let words = Words { done: "packed", kept: "copied", failed: "failed, so it is copied" };
         arrays(&self.arrays, &words, line, table);

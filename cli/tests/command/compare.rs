@@ -51,8 +51,8 @@ fn requirements_are_measured_or_judged() {
     let [a, b] = trial.places();
     let asked = ["--max-mean-error", "0.2", "-e", "0.25", "--limits", "none", "4", "--keep-sign"];
     let expected = [
-        "max error 0.5, of 0.25: not kept",
-        "mean error 0.125, of 0.2",
+        "max error 0.5000, of 0.25: not kept",
+        "mean error 0.1250, of 0.2",
         "within 4.0 and less",
         "signs and zeros: not kept",
     ];

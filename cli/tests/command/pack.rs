@@ -345,7 +345,7 @@ fn the_pages_of_groups_have_a_part_for_each_array_that_is_packed() {
     trial.packs(&["-e", "0.01", "--report", &page]);
     let text = std::fs::read_to_string(&page).unwrap();
     for name in ["deep/t2m", "t2m", "wind"] {
-        assert!(text.contains(&format!("<h2>{name}</h2>")), "{name}");
+        assert!(text.contains(&format!("<h2 id=\"{name}\">{name}</h2>")), "{name}");
         let output = trial.output().join(name);
         assert!(text.contains(&format!("<td>{}</td>", output.display())), "{name}");
     }

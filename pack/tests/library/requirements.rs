@@ -4,9 +4,10 @@ use crate::common::{
     Sample, Trial, bytes, kelvin, metadata, one_thread, options, read, read_f32, told, trial,
 };
 use recast_pack::{
-    ArrayRule, CompareJob, Limits, PackReport, PathReport, Recommendations, Requirement,
+    ArrayRule, CompareJob, Compared, Limits, PackReport, PathReport, Recommendations, Requirement,
+    Surveyor, choose, choose_checked,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 /// Σ|y − x| and Σ|x| of the finite ones, and how many they are.
 fn sums(before: &[f32], after: &[f32]) -> (f64, f64, f64) {
@@ -339,4 +340,37 @@ version: 1.0.0
     let unknown = CompareJob { rules: vec![rule("t", json!({}))], ..job };
     let error = told(unknown.run_path(&one_thread()).map(drop)).unwrap_err();
     assert!(error.contains("the rule for t: no such array"), "{error}");
+}
+
+/// Programs that write by themselves keep a mean, if they compare all values.
+#[test]
+fn codecs_are_chosen_for_a_mean_of_values_that_are_all_compared() {
+    let values: Vec<f32> = rain(20_000).iter().map(|x| x * 1e4).collect();
+    for goal in
+        [json!({"max-mean-error": 0.02}), json!({"max-mean-rel-error": 0.02, "limits": [0, 9]})]
+    {
+        let options = options(goal);
+        let size = values.len() as u64;
+        let surveyor = Surveyor::for_array(f32::NAN.into(), &Map::new(), &options, size).unwrap();
+        let survey = surveyor.survey(&bytes(&values)).unwrap();
+        let blocks = || values.chunks(3000).map(bytes);
+        let mut tried = 0;
+        let choice = choose_checked(&survey, &options, |choice| {
+            tried += 1;
+            assert!(!choice.is_proven_for_surveyed);
+            blocks()
+                .try_fold(Compared::default(), |all, block| Ok(all.merge(choice.check(&block)?)))
+        });
+        assert!(choice.is_ok() && tried > 0, "{options:?}");
+        // Of some of them, or of none, it is not known.
+        let some =
+            choose_checked(&survey, &options, |choice| choice.check(&blocks().next().unwrap()));
+        for refused in [some, choose(&survey, &options)] {
+            let error = refused.unwrap_err().to_string();
+            assert!(
+                error.contains("bounds a mean, which is not known before all values are"),
+                "{error}"
+            );
+        }
+    }
 }

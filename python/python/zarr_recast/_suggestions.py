@@ -241,7 +241,7 @@ def _arrays(obj: Any) -> tuple[dict[str, Any] | None, list[Node]]:
             for name, one in variables.items()
             if _is_float(one.dtype) and name not in exact
         }
-        return arrays, nodes_of(groups)
+        return arrays, nodes_of(groups, as_written=True)
     if hasattr(obj, "members"):  # of zarr
         members = dict(obj.members(max_depth=None))
         nodes = [_node(path, node) for path, node in {"": obj, **members}.items()]

@@ -33,20 +33,25 @@ def coordinates_of(groups: Mapping[str, Any]) -> set[str]:
     return set(coordinates(json.dumps(nodes_of(groups))))
 
 
-def nodes_of(groups: Mapping[str, Any]) -> list[Node]:
-    """The nodes of datasets, each in a group."""
+def nodes_of(groups: Mapping[str, Any], as_written: bool = False) -> list[Node]:
+    """The nodes of datasets, each in a group; as xarray writes them, variables name their coordinates."""
     nodes: list[Node] = []
     for group, ds in groups.items():
         folder = group.strip("/")
         nodes.append((folder, None, _texts(ds)))
         for name, variable in ds.variables.items():
-            nodes.append(variable_node(f"{folder}/{name}".strip("/"), variable))
+            array = ds[name] if as_written else variable
+            nodes.append(variable_node(f"{folder}/{name}".strip("/"), array))
     return nodes
 
 
 def variable_node(path: str, variable: Any) -> Node:
-    """A variable at a path."""
-    return path, [str(dimension) for dimension in variable.dims], _texts(variable)
+    """A variable at a path; a DataArray names its coordinates."""
+    texts = _texts(variable)
+    if hasattr(variable, "coords"):
+        others = [str(name) for name in variable.coords if name not in variable.dims]
+        texts = {"coordinates": " ".join(others)} | texts
+    return path, [str(dimension) for dimension in variable.dims], texts
 
 
 def _texts(obj: Any) -> dict[str, str]:

@@ -141,10 +141,11 @@ impl CompareJob {
                 return Ok(Outcome::Kept { reason: reason.to_owned() });
             }
             let own = Rule::first(rules, &a.path).and_then(|rule| rule.options);
-            let requirements = self.required(|| markers_of(a, described), own)?;
+            let (requirements, recommended_by) = self.required(|| markers_of(a, described), own)?;
             let (a, b) = (below(&self.a, &a.path), below(&self.b, &b.path));
             let (recommendations, rules) = (None, Vec::new());
-            let job = Self { a, b, requirements, recommendations, rules, ..self.clone() };
+            let job = Self { a, b, requirements, recommended_by, ..self.clone() };
+            let job = Self { recommendations, rules, ..job };
             let report = job.run(runtime).map_err(Error::into_inner)?;
             Ok(Outcome::Done { report: Box::new(report) })
         };

@@ -56,6 +56,8 @@ pub struct CompareJob {
     /// Checks what these recommend for each array of `a`, as [`crate::GroupJob::recommendations`] packs it; arrays for which they
     /// recommend nothing as without them.
     pub recommendations: Option<Recommendations>,
+    /// Where the requirements come from, if somebody recommends them.
+    pub recommended_by: Option<String>,
     /// For single arrays of groups, what their options ask decoded values to keep, as [`crate::GroupJob::rules`].
     pub rules: Vec<ArrayRule>,
     /// What is required is measured, and nothing that is not kept is a failure.
@@ -89,6 +91,9 @@ pub struct CompareReport {
     /// Whether nothing that is not kept is a failure.
     #[serde(skip)]
     measures_only: bool,
+    /// Who recommends the requirements.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub recommended_by: Option<String>,
     /// What was reached of each requirement, if there are any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<Reached>,
@@ -148,6 +153,7 @@ impl CompareJob {
             recorded: false,
             requirements: Vec::new(),
             recommendations: None,
+            recommended_by: None,
             rules: Vec::new(),
             measures_only: false,
             charts: false,
@@ -163,22 +169,26 @@ impl CompareJob {
         in_default_environment((self, runtime), |(job, runtime)| Ok(job.compared(runtime)?))
     }
 
-    /// What an array must keep: what its own options ask for, beside what is recommended for it, beside what is required of all.
+    /// What an array must keep: what its own options ask for, beside what is recommended for it, beside what is required of all;
+    /// and who recommends it, if somebody does.
     fn required(
         &self,
         markers: impl FnOnce() -> CommunityMarkers,
         own: Option<&OwnOptions>,
-    ) -> Result<Vec<Requirement>> {
+    ) -> Result<(Vec<Requirement>, Option<String>)> {
         let mut options = Requirement::options(&self.requirements);
         let is_own = own.is_some_and(|own| own.options().says_how());
-        let by = self.recommendations.as_ref().filter(|_| !is_own);
-        if let Some(Advice::Pack(advice)) = by.map(|by| by.advice(&markers())) {
+        let mut source = self.recommended_by.clone();
+        if let Some(by) = self.recommendations.as_ref().filter(|_| !is_own)
+            && let Advice::Pack(advice) = by.advice(&markers())
+        {
             options = options.beside(&OwnOptions::from(*advice)).map_err(Error::into_inner)?;
+            source = Some(by.source.clone());
         }
         if let Some(own) = own {
             options = options.beside(own).map_err(Error::into_inner)?;
         }
-        Ok(Requirement::of(&options))
+        Ok((Requirement::of(&options), source))
     }
 
     fn compared(&self, runtime: &Runtime) -> Result<CompareReport> {
@@ -206,7 +216,7 @@ impl CompareJob {
         let survey = survey(&a, &markers, &workers)?;
         // As packing an array alone, whose own goals hold in place of recommended ones.
         let own = OwnOptions::from(Requirement::options(&self.requirements));
-        let required = self.required(|| markers_alone(&a), Some(&own))?;
+        let (required, recommended_by) = self.required(|| markers_alone(&a), Some(&own))?;
         let of_record = self.recorded && self.tolerance.is_none() && required.is_empty();
         let [of_a, of_b] = [&a, &b].map(|source| source.array().attributes());
         let recorded = of_record.then(|| RecordedBound::of(of_b, of_a));
@@ -253,6 +263,7 @@ impl CompareJob {
             recorded: recorded.flatten(),
             looked_for_bound: recorded.is_some(),
             measures_only: self.measures_only,
+            recommended_by,
             requirements: reached(&required, &comparison, range),
             counts: CompareCounts {
                 elements: a.elements() as u64,
