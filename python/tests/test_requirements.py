@@ -295,6 +295,7 @@ def test_several_goals_hold_together():
     for decoded in (encoded(values, **goals), round_to(values, **goals)):
         for goal, value in goals.items():
             assert kept(values, decoded, goal, value), goal
+    assert round_to(values[:0], max_mean_error=0.1).dtype == values.dtype
     plain = round_to(values, error_over_range=0.01)
     assert kept(values, plain, "error_over_range", 0.01)
 

@@ -345,7 +345,7 @@ fn the_pages_of_groups_have_a_part_for_each_array_that_is_packed() {
     trial.packs(&["-e", "0.01", "--report", &page]);
     let text = std::fs::read_to_string(&page).unwrap();
     for name in ["deep/t2m", "t2m", "wind"] {
-        assert!(text.contains(&format!("<h2 id=\"{name}\">{name}</h2>")), "{name}");
+        assert!(text.contains(&format!(">{name}</h2>")), "{name}");
         let output = trial.output().join(name);
         assert!(text.contains(&format!("<td>{}</td>", output.display())), "{name}");
     }
@@ -356,7 +356,7 @@ fn the_pages_of_groups_have_a_part_for_each_array_that_is_packed() {
     let [input, output] = trial.places();
     recast(&["compare", "--report", &page, "--overwrite", &input, &output]).succeeds();
     let text = std::fs::read_to_string(&page).unwrap();
-    assert_eq!(text.matches("<h2>").count(), 7);
+    assert_eq!(text.matches("</h2>").count(), 7);
 }
 
 #[test]
@@ -397,7 +397,7 @@ fn cf_has_a_table_a_dry_run_and_a_page() {
     );
     trial.packs(&["--from-cf", "--report", &page, "--overwrite"]);
     let text = std::fs::read_to_string(&page).unwrap();
-    assert!(text.contains("<h2>ice</h2>") && text.contains("<h2>sst</h2>"), "{text}");
+    assert!(text.contains(">ice</h2>") && text.contains(">sst</h2>"), "{text}");
     assert_eq!(text.matches("<svg").count(), 2 * 6);
     // And back.
     let back = path(&trial.place("back.zarr"));

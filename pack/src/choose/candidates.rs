@@ -134,7 +134,10 @@ impl<'a> Candidates<'a> {
         let (how, hint) = if let Some(bound) = max_abs_error {
             (format!("within {bound:?} "), format!("{way} {}", options.flag_of_bound()))
         } else if let Some(bound) = max_rel_error {
-            (format!("within {bound:?} of each "), format!("{way} --max-rel-error"))
+            (
+                format!("within {bound:?} of each "),
+                format!("{way} {}", options.flag_of_relative_bound()),
+            )
         } else if let Some(step) = precision {
             (format!("as multiples of {step:?} "), format!("{way} --precision"))
         } else {

@@ -374,3 +374,13 @@ fn codecs_are_chosen_for_a_mean_of_values_that_are_all_compared() {
         }
     }
 }
+
+/// An error names the bound that was given, and not what it came to.
+#[test]
+fn a_mean_that_no_codecs_keep_is_named_in_the_error() {
+    let mut values = rain(3000);
+    values[7] = 1e12;
+    let trial = trial(&values, json!("NaN"));
+    let error = trial.refuses(options(json!({"max-mean-error": 1e-7, "grid": false})));
+    assert!(error.contains("allow a larger --max-mean-error"), "{error}");
+}

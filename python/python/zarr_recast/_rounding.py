@@ -163,6 +163,8 @@ def _rounded_by_all(
     """Rounds values with goals that depend on all of them; each is compared."""
     options = options_json(**arguments, readers="any")
     values = _native(np.atleast_1d(np.ma.filled(data)), dtype)
+    if not values.size:
+        return np.array(data, dtype)
     survey = Surveyor(dtype, fill, attributes, options, values.size).survey(values, whole=True)
     choice = choose(survey, options, lambda choice: choice.check(values))
     return _round_block(data, choice, dtype)
