@@ -113,6 +113,7 @@ pub mod report {
     pub use crate::scan::charts::{CellMap, Charts, Grid, Histogram};
     pub use crate::scan::counts::Counts;
     pub use crate::scan::lattice::Lattice;
+    pub use crate::scan::valid::BeyondValid;
     pub use crate::store::links::{LinkedFolder, OutsideLink, OutsideLinks};
     pub use crate::suggest::information::Information;
     pub use crate::suggest::known::Known;

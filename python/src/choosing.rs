@@ -176,6 +176,12 @@ impl Choice {
         self.chosen.coarse.map(|coarse| coarse.to_string())
     }
 
+    /// A sentence about each end of the valid range beyond which valid values decode.
+    #[getter]
+    fn beyond_valid(&self) -> Vec<String> {
+        self.chosen.beyond_valid.iter().map(ToString::to_string).collect()
+    }
+
     /// The problem with an element of a block, if there is one.
     fn check(&self, py: Python<'_>, block: &Bound<'_, PyUntypedArray>) -> PyResult<Option<String>> {
         let element_type = self.chosen.fill_value.element_type();

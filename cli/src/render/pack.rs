@@ -119,8 +119,11 @@ pub(super) fn beyond(report: &PackReport) -> Option<(String, bool)> {
     let beyond = sides.iter().filter(|(by, _)| *by > 0.0);
     let beyond: Vec<String> =
         beyond.map(|(by, side)| format!("{} {side}", measured(*by))).collect();
-    let text =
-        format!("decoded {least} to {greatest}, beyond the data by {}", beyond.join(" and "));
+    let [low, high] = [kept.0, kept.1].map(Scalar::to_f64);
+    let text = format!(
+        "decoded {least} to {greatest}, beyond the data by {}; --limits {low:?} {high:?} forbids that",
+        beyond.join(" and ")
+    );
     Some((text, sides.iter().any(|(by, _)| *by > rounding)))
 }
 
@@ -164,6 +167,12 @@ fn rows_of_counts(report: &PackReport, table: &mut Table) {
 pub(super) fn notes(report: &PackReport) -> Vec<(&'static str, String)> {
     let counts = &report.counts;
     let mut notes = Vec::new();
+    for beyond in &report.beyond_valid {
+        let limit = beyond.limit.to_f64();
+        let limits =
+            if beyond.is_above { format!("none {limit:?}") } else { format!("{limit:?} none") };
+        notes.push(("note", format!("{beyond}; --limits {limits} forbids that")));
+    }
     if let Some(kinds) = &report.nan_kinds {
         notes.push(("kinds of NaN", format!("{kinds}; --readers any keeps them")));
     }

@@ -11,6 +11,7 @@ use crate::round::rounder::Rounder;
 use crate::scan::lattice::Lattice;
 use crate::scan::number::{encoded, integer, integer_range};
 use crate::scan::survey::{Survey, union};
+use crate::scan::valid::BeyondValid;
 
 /// Codecs that may pack an array, bound.
 #[derive(Clone, Debug)]
@@ -108,6 +109,12 @@ impl Candidate {
     pub(crate) fn decoded_value(&self, value: Scalar) -> Option<Scalar> {
         let bytes = self.decoded(&value.to_ne_bytes()).ok()?;
         Scalar::from_ne_bytes(self.chain.decoded_type(), &bytes)
+    }
+
+    /// The last valid values of those to store that decode to values beyond the valid range.
+    pub(crate) fn beyond_valid(&self, survey: &Survey) -> Vec<BeyondValid> {
+        let beyond = |range| survey.valid.left_by(range, |value| self.decoded_value(value));
+        survey.to_store().map(beyond).unwrap_or_default()
     }
 
     /// The range of values that the codecs can store, with the surveyed values that are rounded to the last code. Without

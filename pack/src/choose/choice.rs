@@ -21,6 +21,7 @@ use crate::scan::lattice::Lattice;
 use crate::scan::limits::Limits;
 use crate::scan::missing::{Markers, advice_on, customary_markers};
 use crate::scan::survey::Survey;
+use crate::scan::valid::BeyondValid;
 
 /// Codecs for an array, with their properties.
 #[derive(Clone, Debug)]
@@ -42,6 +43,8 @@ pub struct Choice {
     pub relative_from: Option<Scalar>,
     /// How the bound compares with the values, if it is so coarse that it leaves little of them.
     pub coarse: Option<CoarseBound>,
+    /// The last valid values, where they decode to values beyond the valid range of the array's attributes.
+    pub beyond_valid: Vec<BeyondValid>,
     /// Whether the arithmetic alone proves the bound for every value of the range, also for unseen ones.
     pub is_proven: bool,
     /// Whether every surveyed element is known to keep the bound: by the arithmetic, or because the survey found all of
@@ -197,6 +200,7 @@ impl Choice {
             only: *only,
             relative_from: candidate.relative_from,
             coarse: CoarseBound::of(options, survey),
+            beyond_valid: candidate.beyond_valid(survey),
             is_proven,
             is_proven_for_surveyed,
             codecs: codecs.clone(),

@@ -5,7 +5,10 @@ use recast_kernels::{ElementType, Rounding, Scalar};
 
 use super::bind::bind;
 use super::candidate::Candidate;
-use super::ends::{Strays, scales_to_ends, strays};
+use super::ends::{
+    Lost, MANY_STEPS, Strays, moved_by_rounding, moved_inwards, scale_for_rounding, scales_to_ends,
+    strays,
+};
 use super::facts::Facts;
 use super::placement::{Placement, Scale};
 use super::proof::{is_proven, is_proven_for_seen};
@@ -24,6 +27,15 @@ const COMPRESSOR_NOISE: u64 = 1000;
 /// Returning values bit for bit, although the bound allows an error, is worth one byte in this many; and so is staying in the
 /// range of the data to the last bit.
 const EXACTNESS: u64 = 100;
+/// Staying in the valid range, and in that of the data with steps that are much finer, is worth one byte in this many, and
+/// in a small array this many bytes.
+const STAYING: u64 = 50;
+const STAYING_BYTES: u64 = 16;
+
+/// The bytes that staying may come to.
+fn most_for_staying(size: u64) -> u64 {
+    size + size / STAYING + STAYING_BYTES
+}
 
 /// The position of a candidate's values in a type of its size: as near to the middle as shifts by whole units of the
 /// highest byte allow. Such shifts make no difference to a compressor.
@@ -47,7 +59,8 @@ enum Phase {
     Zero,
 }
 
-/// The result for the excerpts with other codecs.
+/// The result for the excerpts with some codecs.
+#[derive(Clone)]
 struct Trial {
     size: u64,
     error: f64,
@@ -166,11 +179,23 @@ fn moved(
     bind(facts, placement).ok().filter(|other| !other.has_remapped())
 }
 
-/// A candidate with finer scales, of which both ends of the data and 0 have codes.
-fn to_ends(facts: &Facts<'_>, candidate: &Candidate, steps: f64) -> Vec<Candidate> {
+/// What may keep the range of the data where no position does: scales that are finer by at most a step for `many`, of which one end
+/// and 0 have codes; offsets that round both ends inwards, with its own scale and with one that is finer by the rounding of the
+/// values; and an offset that makes up for that rounding.
+fn that_stay(facts: &Facts<'_>, candidate: &Candidate, steps: f64, many: f64) -> Vec<Candidate> {
     let zero = Position { steps, phase: Phase::Zero };
-    let scales = scales_to_ends(facts, candidate).into_iter();
-    scales.filter_map(|scale| moved(facts, candidate, scale, zero)).collect()
+    let to_ends = scales_to_ends(facts, candidate, many).into_iter();
+    let to_ends = to_ends.filter_map(|scale| moved(facts, candidate, scale, zero));
+    let own = candidate.placement;
+    let finer = scale_for_rounding(facts, candidate);
+    let finer =
+        finer.map(|finer| Placement { scale: Scale { value: Some(finer), ..own.scale }, ..own });
+    let inwards = [Some(own), finer].into_iter().flatten();
+    let placements = inwards.filter_map(|placement| moved_inwards(facts, placement));
+    let placements = placements.chain(moved_by_rounding(facts, candidate));
+    let is_as_simple = |other: &Candidate| !other.has_remapped() || candidate.has_remapped();
+    let bound = placements.filter_map(|placement| bind(facts, placement).ok());
+    to_ends.chain(bound.filter(is_as_simple)).collect()
 }
 
 /// A candidate with other offsets, and itself: first the position in the type that compresses the excerpts best, or that
@@ -186,81 +211,160 @@ pub(super) fn best_offsets_first(
     if facts.options.compressor == Compressor::None || facts.excerpts.is_empty() {
         return prefer_headroom(facts, candidate);
     }
-    let all = facts.excerpts.as_slice();
-    let Ok((own_size, own_error)) = tried(facts, &candidate, all) else {
+    let Ok((size, error)) = tried(facts, &candidate, &facts.excerpts) else {
         return Ok(vec![candidate]);
     };
-    let is_precise = is_precise(facts, &candidate, own_error);
-    let allowed = own_error.max(facts.working.rounding(4.0, 0.0));
-    let has_background = has_background(facts, &candidate);
-    let measured = |other: Candidate, excerpts: &[Vec<u8>]| -> Option<Trial> {
-        try_sample(facts, &other).ok()?;
-        let (size, error) = tried(facts, &other, excerpts).ok()?;
-        let is_as_good =
-            (!is_precise || error <= allowed) && (!has_background || keeps_zero(facts, &other));
-        let strays = strays(facts, &other);
-        is_as_good.then_some(Trial { size, error, strays, candidate: other })
-    };
-    let excerpts = all.iter().map(Vec::len).sum::<usize>() as u64;
-    let is_small = excerpts >= facts.survey.elements * facts.survey.element_type.size() as u64;
-    // For a large array, a few excerpts decide which position is the best.
-    let few = if is_small { all.len() } else { all.len().div_ceil(EXCERPT_DIVISOR) };
-    let few = all.get(..few).unwrap_or(all);
-    let at = |position| {
-        scales_at(facts, &candidate, position, is_small).into_iter().find_map(|scale| {
-            Some((position, measured(moved(facts, &candidate, scale, position)?, few)?))
-        })
-    };
-    // Values that come back bit for bit keep doing so, unless that takes many more bytes.
-    let is_lost = |trial: &Trial| is_precise && own_error == 0.0 && trial.error > 0.0;
-    let cost = |trial: &Trial| {
-        let prices = u64::from(is_lost(trial)) + u64::from(trial.strays.rounded);
-        trial.size + prices * trial.size / EXACTNESS
-    };
-    // The range of the data and 0 come before the bytes.
-    let rank = |trial: &Trial| (trial.strays.lost, cost(trial));
-    let smallest = |best: Option<(Position, Trial)>, positions: Vec<Position>| {
-        let found = || positions.into_par_iter().filter_map(at).collect::<Vec<_>>();
-        best.into_iter().chain(facts.in_threads(found)).min_by_key(|(_, trial)| rank(trial))
-    };
-    let mut best = smallest(None, positions(facts, &candidate, is_precise));
-    if let Some((position, _)) = best {
-        best = smallest(best, fractional_offsets(position));
-        if best.as_ref().is_some_and(|(_, trial)| !trial.strays.lost.is_none()) {
-            let found = to_ends(facts, &candidate, position.steps).into_iter();
-            let found = found.filter_map(|other| Some((position, measured(other, few)?)));
-            best = best.into_iter().chain(found).min_by_key(|(_, trial)| rank(trial));
+    let own = Trial { size, error, strays: strays(facts, &candidate), candidate };
+    let trials = Trials::new(facts, own);
+    let others = trials.others();
+    let mut first = trials.first_of(&others, Lost::without_valid);
+    if others.iter().chain([&trials.own]).any(|trial| trial.strays.lost.has_invalid()) {
+        let valid = trials.first_of(&others, |lost| lost);
+        if valid.size <= most_for_staying(first.size) {
+            first = valid;
         }
     }
-    let best = best.and_then(|(_, trial)| {
-        if few.len() == all.len() { Some(trial) } else { measured(trial.candidate, all) }
-    });
-    let strays = strays(facts, &candidate);
-    let best = best.filter(|trial| trial.strays.lost <= strays.lost);
-    // No more bytes, except for noise of the compressor, and no less precision.
-    let is_as_good = |trial: &Trial| {
-        trial.strays <= strays
-            && trial.size <= own_size + own_size / COMPRESSOR_NOISE
-            && (!is_precise || trial.error <= own_error)
-    };
-    // A proven candidate needs no comparison element by element.
-    let is_sure =
-        |candidate: &Candidate| is_proven(facts, candidate) || is_proven_for_seen(facts, candidate);
-    let is_surer = |trial: &Trial| is_sure(&trial.candidate) && !is_sure(&candidate);
-    let own_cost = own_size + u64::from(strays.rounded) * own_size / EXACTNESS;
-    let is_better = |trial: &Trial| {
-        rank(trial) < (strays.lost, own_cost) || (is_as_good(trial) && is_surer(trial))
-    };
-    let first = match best {
-        Some(best) if is_better(&best) => Some(best.candidate),
-        _ if candidate.is_roomy() => None,
-        best => {
-            let twin = with_other_sign(facts, &candidate).and_then(|twin| measured(twin, all));
-            let found = twin.into_iter().chain(best).find(is_as_good);
-            found.map(|trial| trial.candidate)
+    let own = trials.own.candidate;
+    let other = first.other.into_iter();
+    Ok(other.chain([own]).collect())
+}
+
+/// The candidate that comes first, if it is another one than the candidate at its own position; and the size of the excerpts.
+struct First {
+    size: u64,
+    other: Option<Candidate>,
+}
+
+/// A candidate with its own offset, and how others are measured.
+struct Trials<'f> {
+    facts: &'f Facts<'f>,
+    own: Trial,
+    is_precise: bool,
+    has_background: bool,
+    /// Whether the excerpts are the whole array.
+    is_small: bool,
+    /// For a large array, a few excerpts decide which position is the best.
+    few: &'f [Vec<u8>],
+}
+
+impl<'f> Trials<'f> {
+    fn new(facts: &'f Facts<'_>, own: Trial) -> Self {
+        let all = facts.excerpts.as_slice();
+        let bytes = all.iter().map(Vec::len).sum::<usize>() as u64;
+        let is_small = bytes >= facts.survey.elements * facts.survey.element_type.size() as u64;
+        let few = if is_small { all.len() } else { all.len().div_ceil(EXCERPT_DIVISOR) };
+        Self {
+            is_precise: is_precise(facts, &own.candidate, own.error),
+            has_background: has_background(facts, &own.candidate),
+            is_small,
+            few: all.get(..few).unwrap_or(all),
+            facts,
+            own,
         }
-    };
-    Ok(first.into_iter().chain([candidate]).collect())
+    }
+
+    /// None if the codecs lose an element of the sample or the excerpts, or are less precise.
+    fn measured(&self, other: Candidate, excerpts: &[Vec<u8>]) -> Option<Trial> {
+        let facts = self.facts;
+        try_sample(facts, &other).ok()?;
+        let (size, error) = tried(facts, &other, excerpts).ok()?;
+        let allowed = self.own.error.max(facts.working.rounding(4.0, 0.0));
+        let is_as_good = (!self.is_precise || error <= allowed)
+            && (!self.has_background || keeps_zero(facts, &other));
+        let strays = strays(facts, &other);
+        is_as_good.then_some(Trial { size, error, strays, candidate: other })
+    }
+
+    /// The candidate at a position, with the coarsest scale that keeps the bound there.
+    fn at(&self, position: Position) -> Option<(Position, Trial)> {
+        let (facts, own) = (self.facts, &self.own.candidate);
+        scales_at(facts, own, position, self.is_small).into_iter().find_map(|scale| {
+            Some((position, self.measured(moved(facts, own, scale, position)?, self.few)?))
+        })
+    }
+
+    fn at_all(&self, positions: Vec<Position>) -> Vec<(Position, Trial)> {
+        let found = || positions.into_par_iter().filter_map(|position| self.at(position)).collect();
+        self.facts.in_threads(found)
+    }
+
+    /// The candidate at other positions, measured by a few excerpts: in the type, then at the best of these by part of a step, and
+    /// if values then leave their range, with what keeps them.
+    fn others(&self) -> Vec<Trial> {
+        let best = |found: &[(Position, Trial)]| -> Option<(Position, Trial)> {
+            let rank = |(_, trial): &&(Position, Trial)| self.rank(trial, Lost::without_valid);
+            found.iter().min_by_key(rank).cloned()
+        };
+        let mut found = self.at_all(positions(self.facts, &self.own.candidate, self.is_precise));
+        if let Some((position, _)) = best(&found) {
+            found.extend(self.at_all(fractional_offsets(position)));
+        }
+        if let Some((position, trial)) = best(&found)
+            && !trial.strays.lost.is_none()
+        {
+            let most = most_for_staying(trial.size);
+            let factor = |trial: &Trial| trial.candidate.placement.scale.factor();
+            let finest = factor(&trial) * (1.0 + 1.0 / MANY_STEPS);
+            let others = that_stay(self.facts, &trial.candidate, position.steps, 1.0).into_iter();
+            let others = others.filter_map(|other| self.measured(other, self.few));
+            let others = others.filter(|trial| factor(trial) <= finest || trial.size <= most);
+            found.extend(others.map(|trial| (position, trial)));
+        }
+        found.into_iter().map(|(_, trial)| trial).collect()
+    }
+
+    /// Values that come back bit for bit keep doing so, unless that takes many more bytes.
+    fn cost(&self, trial: &Trial) -> u64 {
+        let is_lost = self.is_precise && self.own.error == 0.0 && trial.error > 0.0;
+        let prices = u64::from(is_lost) + u64::from(trial.strays.rounded);
+        trial.size + prices * trial.size / EXACTNESS
+    }
+
+    /// The range of the data and 0 come before the bytes.
+    fn rank(&self, trial: &Trial, counted: fn(Lost) -> Lost) -> (Lost, u64) {
+        (counted(trial.strays.lost), self.cost(trial))
+    }
+
+    /// The candidate that comes first by what is counted of what is lost.
+    fn first_of(&self, others: &[Trial], counted: fn(Lost) -> Lost) -> First {
+        let (facts, own) = (self.facts, &self.own);
+        let all = facts.excerpts.as_slice();
+        let best = others.iter().min_by_key(|trial| self.rank(trial, counted)).cloned();
+        let best = best.and_then(|trial| {
+            let has_all = self.few.len() == all.len();
+            if has_all { Some(trial) } else { self.measured(trial.candidate, all) }
+        });
+        let lost = counted(own.strays.lost);
+        let best = best.filter(|trial| counted(trial.strays.lost) <= lost);
+        // No more bytes, except for noise of the compressor, and no less precision.
+        let is_as_good = |trial: &Trial| {
+            (counted(trial.strays.lost), trial.strays.rounded) <= (lost, own.strays.rounded)
+                && trial.size <= own.size + own.size / COMPRESSOR_NOISE
+                && (!self.is_precise || trial.error <= own.error)
+        };
+        // A proven candidate needs no comparison element by element.
+        let is_sure = |candidate: &Candidate| {
+            is_proven(facts, candidate) || is_proven_for_seen(facts, candidate)
+        };
+        let is_surer = |trial: &Trial| is_sure(&trial.candidate) && !is_sure(&own.candidate);
+        let is_better = |trial: &Trial| {
+            self.rank(trial, counted) < self.rank(own, counted)
+                || (is_as_good(trial) && is_surer(trial))
+        };
+        let first = match best {
+            Some(best) if is_better(&best) => Some(best),
+            _ if own.candidate.is_roomy() => None,
+            best => {
+                let twin = with_other_sign(facts, &own.candidate);
+                let twin = twin.and_then(|twin| self.measured(twin, all));
+                twin.into_iter().chain(best).find(is_as_good)
+            }
+        };
+        match first {
+            Some(Trial { size, candidate, .. }) => First { size, other: Some(candidate) },
+            None => First { size: own.size, other: None },
+        }
+    }
 }
 
 /// As [`best_offsets_first`], if all positions take the same bytes, or the bytes are not known: a position as
@@ -280,10 +384,12 @@ fn prefer_headroom(facts: &Facts<'_>, candidate: Candidate) -> Result<Vec<Candid
     let positions = position
         .into_iter()
         .flat_map(|position| [position].into_iter().chain(fractional_offsets(position)));
+    // Values that readers take for missing are worse than more steps.
+    let many = if own_strays.lost.has_invalid() { 1.0 } else { MANY_STEPS };
     let own_scale = candidate.placement.scale.value;
     let moved = positions
         .filter_map(|position| moved(facts, &candidate, own_scale?, position))
-        .chain(to_ends(facts, &candidate, 0.0));
+        .chain(that_stay(facts, &candidate, 0.0, many));
     let has_background = has_background(facts, &candidate);
     let is_as_good = |other: &Candidate| {
         try_sample(facts, other).is_ok()

@@ -33,8 +33,8 @@ pub(super) fn untried<'f>(
     facts: &'f Facts<'_>,
 ) -> Box<dyn Iterator<Item = Result<Candidate>> + 'f> {
     if facts.options.is_plain() {
-        let Survey { element_type, markers, fill_values, fill_value, .. } = facts.survey;
-        let ways = Rounder::candidates(*element_type, facts.options, markers, fill_values);
+        let Survey { element_type, markers, fill_values, fill_value, valid, .. } = facts.survey;
+        let ways = Rounder::candidates(*element_type, facts.options, markers, fill_values, valid);
         return Box::new(ways.map(|way| Candidate::plain(way, *element_type, *fill_value)));
     }
     let promises = Promise::to_try(facts.options, facts.survey).iter();

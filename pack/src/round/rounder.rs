@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::options::PackOptions;
 use crate::scan::missing::Markers;
 use crate::scan::number::integer_range;
+use crate::scan::valid::Valid;
 
 /// What rounded elements have in common.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -42,7 +43,7 @@ impl std::fmt::Display for Rounded {
 /// [`crate::Reader::Any`] packs with. Ties go to even.
 ///
 /// NaN, infinities, missing values and the fill value come back bit for bit. No other value becomes a missing one: one that
-/// would stays as it is, as does one that would become infinite.
+/// would stays as it is, as does one that would become infinite, or leave the range of valid values.
 ///
 /// ```
 /// use recast_pack::{PackOptions, Rounder};
@@ -65,6 +66,8 @@ pub struct Rounder {
     /// The bytes of values that stay as they are and that no other value becomes, side by side: missing markers, and the
     /// fill value if rounding would move it.
     stay: Vec<u8>,
+    /// The ends of the valid range that rounding moves beyond themselves.
+    ends: Valid,
 }
 
 impl Rounder {
@@ -80,11 +83,12 @@ impl Rounder {
     ) -> std::result::Result<Self, Error> {
         in_default_environment((missing, options), |(missing, options)| {
             let markers = missing.iter().copied().collect();
-            Ok(Self::with_markers(fill_value, markers, options)?)
+            Ok(Self::with_markers(fill_value, markers, &Valid::default(), options)?)
         })
     }
 
-    /// The same for an array with these attributes, of which `_FillValue` and `missing_value` name missing values.
+    /// The same for an array with these attributes, of which `_FillValue` and `missing_value` name missing values, and
+    /// `valid_min`, `valid_max` and `valid_range` valid ones.
     ///
     /// # Errors
     /// As [`Self::new`].
@@ -94,17 +98,24 @@ impl Rounder {
         options: &PackOptions,
     ) -> std::result::Result<Self, Error> {
         in_default_environment((attributes, options), |(attributes, options)| {
-            let markers = Markers::in_attributes(attributes, fill_value.element_type());
-            Ok(Self::with_markers(fill_value, markers, options)?)
+            let element_type = fill_value.element_type();
+            let markers = Markers::in_attributes(attributes, element_type);
+            let valid = Valid::in_attributes(attributes, element_type);
+            Ok(Self::with_markers(fill_value, markers, &valid, options)?)
         })
     }
 
-    fn with_markers(fill: Scalar, markers: Markers, options: &PackOptions) -> Result<Self> {
+    fn with_markers(
+        fill: Scalar,
+        markers: Markers,
+        valid: &Valid,
+        options: &PackOptions,
+    ) -> Result<Self> {
         let element_type = fill.element_type();
         options.checked_for_rounding()?;
         let options = options.for_type(element_type)?;
         let markers = markers.and_named(element_type, &options)?;
-        let first = Self::candidates(element_type, &options, &markers, &[fill]).next();
+        let first = Self::candidates(element_type, &options, &markers, &[fill], valid).next();
         first.context("there is no way to round")
     }
 
@@ -114,26 +125,35 @@ impl Rounder {
         options: &PackOptions,
         markers: &Markers,
         fill_values: &[Scalar],
+        valid: &Valid,
     ) -> impl Iterator<Item = Self> + use<> {
         let marked: Vec<u8> =
             markers.values().iter().flat_map(|&marker| patterns(marker)).collect();
         let own = fill_values.iter().filter(|fill| !fill.is_nan() && !markers.contains(**fill));
         let own: Vec<Scalar> = own.copied().collect();
+        let valid = valid.clone();
         ways(element_type, options).into_iter().map(move |rounded| {
-            let plain = Self { element_type, rounded, stay: marked.clone() };
+            let plain =
+                Self { element_type, rounded, stay: marked.clone(), ends: Valid::default() };
+            let ends = valid.ends_left_by(|end| plain.rounded_value(end));
             // Most fill values, such as 0, stay by themselves, and other values may become them.
             let moved = own.iter().filter(|fill| plain.moves(**fill));
             let stay = marked.iter().copied().chain(moved.flat_map(|fill| fill.to_ne_bytes()));
-            Self { stay: stay.collect(), ..plain }
+            Self { stay: stay.collect(), ends, ..plain }
         })
+    }
+
+    /// What a value becomes.
+    fn rounded_value(&self, value: Scalar) -> Option<Scalar> {
+        let before = value.to_ne_bytes();
+        let mut after = before.clone();
+        self.round(&before, &mut after);
+        Scalar::from_ne_bytes(self.element_type, &after)
     }
 
     /// Whether a value becomes another one.
     fn moves(&self, value: Scalar) -> bool {
-        let before = value.to_ne_bytes();
-        let mut after = before.clone();
-        self.round(&before, &mut after);
-        before != after
+        self.rounded_value(value) != Some(value)
     }
 
     /// The type of the elements.
@@ -152,6 +172,7 @@ impl Rounder {
     pub fn round(&self, elements: &[u8], rounded: &mut [u8]) {
         in_default_environment((elements, rounded), |(elements, rounded)| {
             self.round_in_default_environment(elements, rounded);
+            self.put_back_valid(elements, rounded);
         });
     }
 
@@ -168,6 +189,24 @@ impl Rounder {
             .filter(|number| number.is_finite());
         let first = numbers.next();
         first.is_some_and(|first| numbers.any(|number| !number.equals(first)))
+    }
+
+    /// Puts back valid values that were rounded to values beyond the valid range.
+    fn put_back_valid(&self, elements: &[u8], rounded: &mut [u8]) {
+        if self.ends == Valid::default() {
+            return;
+        }
+        let size = self.element_type.size();
+        let value = |bytes: &[u8]| Scalar::from_ne_bytes(self.element_type, bytes);
+        let pairs = elements.chunks_exact(size).zip(rounded.chunks_exact_mut(size));
+        for (before, after) in pairs {
+            let leaves = value(before)
+                .zip(value(after))
+                .is_some_and(|(x, y)| x.is_finite() && self.ends.is_left(x, y));
+            if leaves {
+                after.copy_from_slice(before);
+            }
+        }
     }
 
     fn round_in_default_environment(&self, elements: &[u8], rounded: &mut [u8]) {

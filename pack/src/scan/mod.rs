@@ -13,3 +13,4 @@ pub(crate) mod nan_kinds;
 pub(crate) mod number;
 pub(crate) mod survey;
 pub(crate) mod surveyor;
+pub(crate) mod valid;

@@ -15,6 +15,7 @@ use super::limits::{ClampStats, Limits};
 use super::missing::{Markers, customary_markers};
 use super::nan_kinds::NanKinds;
 use super::number::{NumberReader, extent, is_less};
+use super::valid::Valid;
 use crate::error::{Error, Result};
 use crate::options::{PackOptions, ValueRange, finite};
 
@@ -64,6 +65,8 @@ pub struct Survey {
     pub(crate) nan_kinds: NanKinds,
     /// The missing markers.
     pub(crate) markers: Markers,
+    /// What the attributes call the range of valid values.
+    pub(crate) valid: Valid,
     /// The special values, which count in no range because the codecs keep them exactly: markers and fill values, each
     /// with its number of elements.
     pub(crate) reserved_values: Markers,
@@ -110,6 +113,7 @@ impl Survey {
             nan: 0,
             nan_kinds: NanKinds::default(),
             markers,
+            valid: Valid::default(),
             reserved_counts: vec![0; reserved_values.values().len()],
             reserved_values,
             infinite: 0,
@@ -150,6 +154,7 @@ impl Survey {
         self.reserved_counts = reserved_values.values().iter().map(both).collect();
         self.reserved_values = reserved_values;
         self.markers.extend(other.markers.values().iter().copied());
+        self.valid.absorb(&other.valid);
         self.infinite += other.infinite;
         if self.first_infinite.is_none() {
             self.first_infinite.clone_from(&other.first_infinite);
@@ -291,6 +296,11 @@ impl Survey {
         kept.or(self.data_range)
     }
 
+    /// The range that decoded values are to stay in: that of all values, or the range to keep.
+    pub(crate) fn kept_range(&self) -> Option<(Scalar, Scalar)> {
+        if self.limits.is_some() { self.range() } else { self.range_of_values() }
+    }
+
     /// The range of all values that codecs must be able to store.
     pub(crate) fn to_store(&self) -> Option<(Scalar, Scalar)> {
         union(self.range(), self.promised)
@@ -390,6 +400,9 @@ struct SurveyDocument {
     #[serde(default)]
     nan_kinds: (Vec<(u64, u64)>, u64),
     markers: Vec<u64>,
+    /// The ends of the valid ranges.
+    #[serde(default)]
+    valid: (Vec<u64>, Vec<u64>),
     #[serde(rename = "apart")]
     reserved_values: Vec<u64>,
     #[serde(rename = "apart_counts")]
@@ -429,6 +442,7 @@ impl From<Survey> for SurveyDocument {
             nan: survey.nan,
             nan_kinds: (kinds.collect(), survey.nan_kinds.others()),
             markers: bits(survey.markers.values()),
+            valid: (bits(&survey.valid.least), bits(&survey.valid.greatest)),
             reserved_values: bits(survey.reserved_values.values()),
             reserved_counts: survey.reserved_counts,
             infinite: survey.infinite,
@@ -454,7 +468,10 @@ impl TryFrom<SurveyDocument> for Survey {
         let element_type =
             ElementType::from_name(name).with_context(|| format!("a survey of {name:?}"))?;
         let scalar = |bits: u64| Scalar::from_bits(element_type, bits);
+        let scalars = |bits: &[u64]| bits.iter().map(|&bits| scalar(bits)).collect();
         let markers = |bits: &[u64]| bits.iter().map(|&bits| scalar(bits)).collect::<Markers>();
+        let (least, greatest) = &document.valid;
+        let valid = Valid { least: scalars(least), greatest: scalars(greatest) };
         let reserved_values = markers(&document.reserved_values);
         if reserved_values.values().len() != document.reserved_counts.len() {
             return Err(anyhow!("a survey has one count for each value that stands apart").into());
@@ -470,6 +487,7 @@ impl TryFrom<SurveyDocument> for Survey {
             fill_values: document.fill_values.iter().map(|&bits| scalar(bits)).collect(),
             elements: document.elements,
             nan: document.nan,
+            valid,
             nan_kinds: NanKinds::of(kinds, document.nan_kinds.1),
             reserved_values,
             reserved_counts: document.reserved_counts,

@@ -13,6 +13,7 @@ use super::kinds::Kinds;
 use super::missing::Markers;
 use super::number::{BLOCK, Number, NumberReader, with_numbers};
 use super::survey::{SAMPLE, Survey, greatest_key};
+use super::valid::Valid;
 use crate::array::source::{READ_SIZE, Source};
 use crate::error::{Error, Result};
 use crate::options::PackOptions;
@@ -46,8 +47,8 @@ impl Surveyor {
         Ok(Self::with_markers(fill_value, missing.iter().copied().collect(), elements))
     }
 
-    /// For an array with this fill value, attributes (`_FillValue` and `missing_value` name missing markers) and options,
-    /// which may name more.
+    /// For an array with this fill value, attributes (`_FillValue` and `missing_value` name missing markers, `valid_min`,
+    /// `valid_max` and `valid_range` valid values) and options, which may name more markers.
     ///
     /// # Errors
     /// A marker of the options that is not a value of the array's type.
@@ -61,12 +62,18 @@ impl Surveyor {
         in_default_environment((attributes, options), |(attributes, options)| {
             let markers = Markers::in_attributes(attributes, element_type);
             let markers = markers.and_named(element_type, options)?;
-            Ok(Self::with_markers(fill_value, markers, elements))
+            let valid = Valid::in_attributes(attributes, element_type);
+            Ok(Self::with_markers(fill_value, markers, elements).with_valid(valid))
         })
     }
 
     fn with_markers(fill_value: Scalar, markers: Markers, elements: u64) -> Self {
         Self { nothing: Survey::empty(fill_value, markers), elements }
+    }
+
+    fn with_valid(mut self, valid: Valid) -> Self {
+        self.nothing.valid = valid;
+        self
     }
 
     /// Surveys a block: its elements in any order that keeps neighbours together, in native byte order. For the
@@ -116,7 +123,9 @@ pub(crate) fn survey(source: &Source, markers: &Markers, workers: &Workers) -> R
 
 fn survey_as<N: Number>(source: &Source, markers: &Markers, workers: &Workers) -> Result<Survey> {
     let elements = u64::try_from(source.elements()).unwrap_or(u64::MAX);
+    let valid = Valid::in_attributes(source.array().attributes(), source.element_type());
     let surveyor = Surveyor::with_markers(source.fill_value(), markers.clone(), elements);
+    let surveyor = surveyor.with_valid(valid);
     let prepared = Prepared::<N>::new(&surveyor)?;
     let work = |number| -> Result<Survey> {
         let region = source.region(number)?;

@@ -38,3 +38,4 @@ mod room;
 mod runs;
 mod shards;
 mod suggest;
+mod valid_range;

@@ -12,14 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _core
-from ._encoding import scalars_json, value_codecs
+from ._encoding import VALID, scalars_json, value_codecs
 from ._errors import outside
 from ._trees import datasets, is_tree
 
 # CF's packing attributes, which xarray moves into a variable's encoding when it decodes.
 _PACKING = ("scale_factor", "add_offset", "_FillValue", "missing_value", "_Unsigned")
-# Attributes in the type of the stored integers.
-_VALID = ("valid_min", "valid_max", "valid_range")
 
 
 @dataclass(frozen=True)
@@ -107,7 +105,7 @@ def codecs_from_cf(
     >>> zarr_recast.Chain(cf.dtype, cf.codecs, cf.fill_value).decode(np.array([3, -1], "int16"))
     array([1.5, nan], dtype=float32)
     """
-    read = {key: _plain(attributes[key]) for key in (*_PACKING, *_VALID) if key in attributes}
+    read = {key: _plain(attributes[key]) for key in (*_PACKING, *VALID) if key in attributes}
     decoded = None if decoded_dtype is None else np.dtype(decoded_dtype)
     chosen = json.loads(_core.codecs_from_cf(np.dtype(dtype), scalars_json(read), decoded))
     codes, data_type, kept = chosen["codes"], chosen["data_type"], chosen["attributes"]

@@ -28,6 +28,8 @@ NO_MEAN = (
 )
 # Attributes that name missing values in xarray and CF.
 _MARKERS = ("_FillValue", "missing_value")
+# Attributes that name the range of valid values, in the type of the stored elements.
+VALID = ("valid_min", "valid_max", "valid_range")
 
 
 def encoding_for(
@@ -245,7 +247,7 @@ class _Values:
         if hasattr(obj, "variable") or hasattr(obj, "to_index_variable"):  # of xarray
             variable = getattr(obj, "variable", obj)
             encoding = variable.encoding
-            self.attributes = {key: obj.attrs[key] for key in _MARKERS if key in obj.attrs}
+            self.attributes = known_attributes(obj.attrs, encoding)
             fill = encoding.get("fill_value")
             self.chunks = encoding.get("shards") or encoding.get("chunks")
             is_lazy = obj.chunks is None and not getattr(variable, "_in_memory", True)
@@ -254,8 +256,7 @@ class _Values:
         else:
             self.data = obj
             if hasattr(obj, "metadata") and hasattr(obj, "attrs"):  # of zarr
-                attributes = dict(obj.attrs)
-                self.attributes = {key: attributes[key] for key in _MARKERS if key in attributes}
+                self.attributes = known_attributes(dict(obj.attrs), {})
                 fill = obj.fill_value
                 if getattr(obj.metadata, "zarr_format", 3) == 2 and fill is not None:
                     self.attributes.setdefault("missing_value", fill)  # which xarray masks
@@ -356,6 +357,8 @@ def _encoding(values: _Values, arguments: Mapping[str, Any], name: str) -> dict[
     choice = choose(survey, options, check)
     if choice.coarse is not None:
         warnings.warn(f"{name}{choice.coarse}", UserWarning, stacklevel=outside())
+    for beyond in choice.beyond_valid:
+        warnings.warn(f"{name}{beyond}; limits=(…) forbids that", UserWarning, stacklevel=outside())
     fill = np.asarray(values.fill_value).astype(values.dtype)[()]
     return {
         "filters": value_codecs(json.loads(choice.codecs_json)),
@@ -376,11 +379,19 @@ def value_codecs(codecs: list[dict[str, Any]]) -> tuple[Any, ...]:
     )
 
 
+def known_attributes(attributes: Mapping[Any, Any], encoding: Mapping[Any, Any]) -> dict[str, Any]:
+    """The attributes that say which values are missing, and which are valid. Of values that xarray has unpacked as `encoding` says,
+    the latter are not known: it leaves these attributes as they are, in the type of the integers."""
+    is_unpacked = "scale_factor" in encoding or "add_offset" in encoding
+    names = _MARKERS if is_unpacked else (*_MARKERS, *VALID)
+    return {key: attributes[key] for key in names if key in attributes}
+
+
 def scalars_json(attributes: dict[str, Any]) -> str:
-    """The missing values in some attributes, in the form of Zarr metadata."""
+    """The numbers in some attributes, in the form of Zarr metadata."""
 
     def values(value: Any) -> Any:
-        if isinstance(value, (str, int, float)):
+        if isinstance(value, (str, int, float)) and not isinstance(value, bool):
             return scalar_json(value, "an attribute")
         array = np.asarray(value)
         if array.dtype.kind not in "iuf":

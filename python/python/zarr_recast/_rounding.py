@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._core import Choice, Rounder, Surveyor, choose
-from ._encoding import _MARKERS, NO_MEAN, _is_float, _native, scalars_json, with_blocks
+from ._encoding import _MARKERS, NO_MEAN, _is_float, _native, known_attributes, scalars_json, with_blocks
 from ._options import GOALS, MEANS, by_name, options_json, refuse_if_given
 from ._trees import coordinates_of, is_tree
 
@@ -113,8 +113,9 @@ def round_to(
 def _variable(array: Any, arguments: dict[str, Any]) -> Any:
     """A variable with rounded values."""
     # xarray moves these into the encoding when it decodes, and writes NaN as them again.
-    places = [array.attrs] if "scale_factor" in array.encoding else [array.encoding, array.attrs]
-    attributes = {key: place[key] for place in places for key in _MARKERS if key in place}
+    is_unpacked = "scale_factor" in array.encoding
+    missing = {} if is_unpacked else {key: array.encoding[key] for key in _MARKERS if key in array.encoding}
+    attributes = {**missing, **known_attributes(array.attrs, array.encoding)}
     fill = array.encoding.get("fill_value")
     # Lazy variables that are no Dask arrays are read here, as by any arithmetic of xarray.
     where = "" if array.name is None else f"{array.name}: "

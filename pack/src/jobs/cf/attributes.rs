@@ -6,20 +6,17 @@ use serde_json::{Map, Value, json};
 use zarr_recast::JsonScalar;
 
 use crate::error::Result;
+pub(crate) use crate::metadata::cf_names::{ADD_OFFSET, SCALE_FACTOR, UNSIGNED, VALID};
+use crate::metadata::cf_names::{VALID_MAX, VALID_MIN, VALID_RANGE};
 use crate::metadata::document::values;
 use crate::metadata::element_types::with_sign;
 use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE, marker};
 use crate::scan::number::{NumberReader, integer_range};
 use crate::text::count;
 
-pub(crate) const SCALE_FACTOR: &str = "scale_factor";
-pub(crate) const ADD_OFFSET: &str = "add_offset";
-pub(crate) const UNSIGNED: &str = "_Unsigned";
 /// Attributes that readers apply to stored elements; beside value codecs they would apply twice.
 pub(crate) const APPLIED: [&str; 5] =
     [SCALE_FACTOR, ADD_OFFSET, FILL_VALUE, MISSING_VALUE, UNSIGNED];
-/// Attributes in the packed elements' type, which mean something else for decoded values.
-pub(crate) const VALID: [&str; 3] = ["valid_min", "valid_max", "valid_range"];
 
 /// The attributes of a packed array.
 #[derive(Clone, Debug)]
@@ -149,8 +146,8 @@ impl Attributes {
                 numbers.push(zarr_recast::fill_value::to_json(value.context("no element")?));
             }
             let name_of_values = match name.as_str() {
-                "valid_min" if turns => "valid_max",
-                "valid_max" if turns => "valid_min",
+                VALID_MIN if turns => VALID_MAX,
+                VALID_MAX if turns => VALID_MIN,
                 name => name,
             };
             if turns {
@@ -158,7 +155,7 @@ impl Attributes {
             }
             let value = match numbers.as_slice() {
                 [] => continue,
-                [one] if name != "valid_range" => one.clone(),
+                [one] if name != VALID_RANGE => one.clone(),
                 _ => json!(numbers),
             };
             kept.remove(name);

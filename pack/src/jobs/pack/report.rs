@@ -22,6 +22,7 @@ use crate::scan::limits::ClampStats;
 use crate::scan::missing::Markers;
 use crate::scan::number::{self, extent, is_less};
 use crate::scan::survey::Survey;
+use crate::scan::valid::BeyondValid;
 use crate::store::links::OutsideLinks;
 use crate::text::{as_shown, nan_pattern};
 
@@ -79,6 +80,9 @@ pub struct PackReport {
     /// Smallest and largest decoded value, if one of them is outside of `kept_range`, by no more than the bound.
     #[serde(serialize_with = "json::written")]
     pub decoded_range: Option<(Scalar, Scalar)>,
+    /// The last valid values, where they decode to values beyond the valid range of the array's attributes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub beyond_valid: Vec<BeyondValid>,
     /// The range of values that the codecs can store, seen or not; `None` without value codecs. With differences of
     /// neighbours this is the range of the data, or the promised range.
     #[serde(serialize_with = "json::written")]
@@ -164,6 +168,16 @@ pub struct Missing {
     /// Its stored code.
     #[serde(serialize_with = "json::written")]
     pub code: Option<Scalar>,
+}
+
+impl Missing {
+    fn all(survey: &Survey, candidate: &Candidate) -> Vec<Self> {
+        let one = |&value: &Scalar| {
+            let code = number::encoded(&candidate.chain, value);
+            Self { value, count: survey.count(value), code }
+        };
+        survey.markers.values().iter().map(one).collect()
+    }
 }
 
 /// The decoded ends of a range, if an end lies outside of the range. All elements decode to values between these ends, unless
@@ -352,11 +366,7 @@ impl PackReport {
             OutOfRange::Wrap => (clamping.count, stats.out_of_range),
             _ => (clamping.alone + stats.out_of_range, 0),
         };
-        let missing = survey.markers.values().iter().map(|&value| {
-            let count = survey.count(value);
-            Missing { value, count, code: number::encoded(&candidate.chain, value) }
-        });
-        let missing: Vec<Missing> = missing.collect();
+        let missing = Missing::all(survey, &candidate);
         let mapped_missing = missing.iter().filter(|one| candidate.is_mapped(one.value));
         let mapped_missing = mapped_missing.map(|one| one.count).sum::<u64>();
         let fill_is_marker = survey.markers.contains(survey.fill_value);
@@ -364,8 +374,8 @@ impl PackReport {
         let special = special(member, options);
         let mapped_fill = if fill_is_mapped { special.fill } else { 0 };
         let range = survey.range_of_values();
-        // Values of the fill value belong to the data, unless the range was named.
-        let kept_range = if survey.limits.is_some() { survey.range() } else { range };
+        let kept_range = survey.kept_range();
+        let is_ordered = options.out_of_range != OutOfRange::Wrap;
         let varies = range.is_some_and(|(least, greatest)| !least.equals(greatest));
         let scale_from = (batch.members.len() > 1).then(|| {
             let arrays = batch.members.iter().map(Member::name).collect();
@@ -393,6 +403,7 @@ impl PackReport {
             range,
             kept_range,
             decoded_range: decoded_range(kept_range, &candidate, options.out_of_range),
+            beyond_valid: if is_ordered { candidate.beyond_valid(survey) } else { Vec::new() },
             storable_range: candidate.storable(batch.survey, storage.keeps_room()),
             bound: bound(options, candidate.only),
             grid: candidate.only,
