@@ -170,7 +170,8 @@ def test_a_suggestion_prints_as_the_commands_table_and_has_a_curve():
     assert any("error/range" in line and "information" in line for line in lines)
     assert sum("99.9 %" in line for line in lines) >= 2
     page = suggestion._repr_html_()
-    assert page.count("<svg ") == 1 and page.count("<td>99.9 %</td>") == 1
+    # Sizes, and information of each bit.
+    assert page.count("<svg ") == 2 and page.count("<td>99.9 %</td>") == 1
 
 
 def test_a_dataset_has_a_line_for_each_of_its_arrays():
@@ -183,7 +184,7 @@ def test_a_dataset_has_a_line_for_each_of_its_arrays():
     t, wind = str(suggestions).splitlines()
     assert t.startswith("t     max_abs_error=") and "99.9 %" in t
     assert wind.startswith("wind  max_abs_error=0.0: loses nothing")
-    assert suggestions._repr_html_().count("<svg ") == 2
+    assert suggestions._repr_html_().count("<svg ") == 4
     tree = xr.DataTree.from_dict({"/": ds[["t"]], "/deep": ds[["wind"]]})
     assert list(suggest(tree)) == ["t", "deep/wind"]
 
