@@ -51,12 +51,8 @@ impl Case {
     fn invalid(&self) -> (PackReport, Option<(f64, f64)>) {
         let (report, before, after) = self.pack(&self.attributes);
         let ends = ends(&self.attributes);
-        let in_type =
-            ends.map(
-                |end| {
-                    if end.is_finite() { element(end, self.element_type).to_f64() } else { end }
-                },
-            );
+        let nearest = |end: f64| element(end, self.element_type).to_f64();
+        let in_type = ends.map(|end| if end.is_finite() { nearest(end) } else { end });
         let leaves = |[least, greatest]: [f64; 2], x: f64, y: f64| {
             let is_inside = |value| value >= least && value <= greatest;
             is_inside(x) && !is_inside(y)
