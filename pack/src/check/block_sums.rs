@@ -116,7 +116,9 @@ impl<N: Number, V: FewValues<N>> WithSimd for ExactPairs<'_, N, V> {
     fn with_simd<S: Simd>(self, _: S) -> Self::Output {
         let Self { before, after, special } = self;
         let terms = |x: N, y: N| {
-            let counts = x.is_finite() & !special.has(x);
+            // What is special and comes back is not counted; a fill value that does not is a value like any other.
+            let comes_back = special.has(x) & (x == y);
+            let counts = x.is_finite() & !comes_back;
             let (distance, magnitude) = (y.distance(x), x.magnitude());
             if counts { [distance, magnitude] } else { [0.0; 2] }
         };

@@ -217,11 +217,11 @@ impl<N: Number> Checker<N> {
         total: &mut Comparison,
     ) -> Result<Sums> {
         let mut sums = Sums::default();
+        // Those that must have the same bits are counted where their bits are compared.
+        let is_counted = |x: N, y: N| self.expected.tolerance.keeps.bits && x != y;
         for (index, (&x, &y)) in xs.iter().zip(ys).enumerate() {
             self.count(x, y, &mut sums);
-            // Of elements that must keep all bits, those with others are taken already.
-            let wrong = self.wrong(x, y).filter(|_| !self.expected.tolerance.keeps.bits);
-            if let Some(wrong) = wrong {
+            if let Some(wrong) = self.wrong(x, y).filter(|_| !is_counted(x, y)) {
                 self.take_wrong(found(index), &wrong, total)?;
             }
             if self.expected.counts && self.has_error(x, y) {

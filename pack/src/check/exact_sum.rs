@@ -39,7 +39,11 @@ impl ExactSum {
     }
 
     /// Whether this is more than `unit` times a number. Near the least numbers both are lifted first, so that nothing underflows.
+    /// True of sums beyond float64: nothing is known of them.
     pub(crate) fn is_above_product(self, unit: Self, number: f64) -> bool {
+        if !(self.high.is_finite() && unit.high.is_finite()) {
+            return true;
+        }
         let is_tiny = (unit.value() * number).abs() < 2_f64.powi(-900);
         let lift = if is_tiny { 2_f64.powi(600) } else { 1.0 };
         let (this, other) = (self.times(lift), unit.times(number * lift));
@@ -111,5 +115,13 @@ mod tests {
         assert!(!sum(&[least]).is_above_product(range, 0.0217));
         assert!(sum(&[f64::MAX]).is_above_product(range, 0.5));
         assert!(!sum(&[least]).is_above_product(f64::MAX.into(), 0.5));
+    }
+
+    #[test]
+    fn of_sums_beyond_float64_nothing_is_promised() {
+        let beyond = sum(&[f64::MAX, f64::MAX]);
+        assert!(
+            beyond.is_above_product(1.0.into(), 1.0) && sum(&[1.0]).is_above_product(beyond, 1.0)
+        );
     }
 }

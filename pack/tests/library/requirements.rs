@@ -384,3 +384,52 @@ fn a_mean_that_no_codecs_keep_is_named_in_the_error() {
     let error = trial.refuses(options(json!({"max-mean-error": 1e-7, "grid": false})));
     assert!(error.contains("allow a larger --max-mean-error"), "{error}");
 }
+
+/// A fill value that marks nothing is left out of a mean only where it comes back.
+#[test]
+fn a_fill_value_that_changes_counts_in_means() {
+    let before: Vec<f32> = (0..100).map(|i| if i < 10 { i as f32 } else { 7.0 }).collect();
+    let mut after = before.clone();
+    after[20..].fill(0.0);
+    let trial = Trial::new(&before, 100, json!({"fill_value": 7.0}));
+    Sample::new("float32", &[100], &[100], json!("NaN")).write(&trial.output(), &bytes(&after));
+    // All elements but those that are 7 in both.
+    let (errors, magnitudes, count) = (80.0 * 7.0, 80.0 * 7.0 + 38.0, 89.0);
+    for (requirement, reached) in [
+        (Requirement::MaxMeanError as fn(f64) -> Requirement, errors / count),
+        (Requirement::MeanErrorOverRange, errors / count / 9.0),
+        (Requirement::MaxMeanRelError, errors / magnitudes),
+    ] {
+        for (share, is_kept) in [(0.0, false), (0.99, false), (1.01, true)] {
+            let requirements = vec![requirement(share * reached)];
+            let job = CompareJob::new(trial.input(), trial.output());
+            let report = told(CompareJob { requirements, ..job }.run(&one_thread())).unwrap();
+            let one = &report.requirements[0];
+            assert!((one.reached - reached).abs() < 1e-12 * reached, "{one}: {reached}");
+            assert_eq!(report.failure().is_none(), is_kept, "{one}");
+        }
+    }
+    let requirements = vec![Requirement::Lossless];
+    let job = CompareJob { requirements, ..CompareJob::new(trial.input(), trial.output()) };
+    let report = told(job.run(&one_thread())).unwrap();
+    assert!(report.failure().unwrap().contains("80 of 100 elements"), "{:?}", report.failure());
+}
+
+/// Sums beyond float64 are no proof of anything.
+#[test]
+fn means_beyond_float64_are_not_kept() {
+    let before = [1e308_f64; 100];
+    let after = before.map(|x| x / 2.0);
+    let trial = Trial::new(&before, 100, json!({"fill_value": "NaN"}));
+    Sample::new("float64", &[100], &[100], json!("NaN")).write(&trial.output(), &bytes(&after));
+    for requirement in [
+        Requirement::MaxMeanError(1e300),
+        Requirement::MeanErrorOverRange(1e-6),
+        Requirement::MaxMeanRelError(1e-6),
+    ] {
+        let requirements = vec![requirement];
+        let job = CompareJob { requirements, ..CompareJob::new(trial.input(), trial.output()) };
+        let report = told(job.run(&one_thread())).unwrap();
+        assert!(report.failure().is_some(), "{:?}", report.requirements);
+    }
+}

@@ -280,7 +280,7 @@ impl CompareJob {
             first_other_nan: comparison.first_other_nan.clone(),
             first_over,
             why,
-            range: survey.range(),
+            range: survey.range_of_values(),
             charts,
         })
     }
