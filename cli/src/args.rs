@@ -190,8 +190,8 @@ impl Migrate {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Groups")]
 pub(crate) struct Group {
-    /// Packs only arrays that match: a path in the group, such as deep/t2m, or a pattern for paths with *, ? and
-    /// ** for any folders. May be given several times.
+    /// Packs only arrays that match, and those that a table or a bound names by their paths: a path in the group, such as
+    /// deep/t2m, or a pattern for paths with *, ? and ** for any folders. May be given several times.
     #[arg(long, value_name = "GLOB")]
     pub(crate) include: Vec<String>,
     /// Copies arrays that match. May be given several times.

@@ -221,3 +221,25 @@ def test_what_zarr_v3_cannot_express_stays_and_is_named(command, tmp_path):
     with pytest.raises(subprocess.CalledProcessError) as error:
         run("recast", "verify", "--atol", "0.01", before, after)
     assert b"json" in error.value.stderr
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_attributes_with_nan_stay_numbers_that_xarray_writes_again(tmp_path, zarr_format):
+    xr = pytest.importorskip("xarray")
+    attributes = {"missing_value": np.nan, "ends": [-np.inf, np.inf], "text": "NaN"}
+    values = np.linspace(0, 1, 100, dtype="f4")
+    before = xr.Dataset({name: ("x", values, attributes) for name in ["field", "kept"]})
+    before.to_zarr(tmp_path / "before.zarr", zarr_format=zarr_format)
+    expected = zarr.open(tmp_path / "before.zarr")["kept"].attrs.asdict()
+    assert np.isnan(expected["missing_value"]) and expected["text"] == "NaN"
+    run("recast", *PACK, tmp_path / "before.zarr", tmp_path / "packed.zarr")
+    run("recast", "unpack", tmp_path / "packed.zarr", tmp_path / "unpacked.zarr")
+    run("recast", "unpack", "--to-cf", tmp_path / "packed.zarr", tmp_path / "cf.zarr")
+    run("recast", "migrate", "--copy", tmp_path / "before.zarr", tmp_path / "migrated.zarr")
+    for name in ["packed", "unpacked", "cf", "migrated"]:
+        after = zarr.open(tmp_path / f"{name}.zarr")
+        for array in ["field", "kept"]:
+            found = after[array].attrs.asdict()
+            assert {key: repr(found[key]) for key in attributes} == {key: repr(expected[key]) for key in attributes}
+        with xr.open_zarr(tmp_path / f"{name}.zarr", consolidated=False) as opened:
+            opened.load().to_zarr(tmp_path / f"{name}_again.zarr")

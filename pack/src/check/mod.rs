@@ -12,3 +12,4 @@ pub(crate) mod metrics;
 pub(crate) mod nodes;
 pub(crate) mod recorded;
 pub(crate) mod sums;
+pub(crate) mod times;

@@ -24,9 +24,11 @@ pub(crate) const CLAMPED: [&str; 2] = ["src_min", "src_max"];
 /// The bound that an array keeps, as its attribute `recast` records it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RecordedBound {
-    /// The bound.
+    /// The bound of the error, and that in proportion to the value.
     #[serde(flatten)]
     pub tolerance: AllClose,
+    /// Whether each of them holds, and not their sum alone.
+    pub is_each: bool,
     /// The grid on which values must be to keep it.
     pub grid: Option<Lattice>,
 }
@@ -38,8 +40,9 @@ impl RecordedBound {
         tolerance: AllClose,
         grid: Option<Lattice>,
     ) -> Option<Self> {
-        let PackOptions { src_min, src_max, .. } = options;
-        (src_min.is_none() && src_max.is_none()).then_some(Self { tolerance, grid })
+        let PackOptions { src_min, src_max, max_abs_error, max_rel_error, .. } = options;
+        let is_each = max_abs_error.is_some() && max_rel_error.is_some();
+        (src_min.is_none() && src_max.is_none()).then_some(Self { tolerance, is_each, grid })
     }
 
     /// The bound that an array with these attributes keeps against an original with others. If it was packed several
@@ -69,19 +72,31 @@ impl RecordedBound {
 
     /// The bound of several packings, the last one of which has the grid.
     fn of_packings(last: &Value, packings: &[&Value]) -> Option<Self> {
-        let mut bound: Option<AllClose> = None;
-        for time in packings {
-            let before = tolerance(time)?;
-            let AllClose { atol, rtol } = bound.unwrap_or(AllClose { atol: 0.0, rtol: 0.0 });
-            bound = Some(AllClose {
-                atol: atol + before.atol * (1.0 + rtol),
-                rtol: rtol + before.rtol * (1.0 + rtol),
-            });
-        }
+        let each: Vec<_> = packings.iter().map(|one| bounds(one)).collect::<Option<_>>()?;
+        // Where all packings have bounds of one kind, those of the other kind have no part in it.
+        let absolute = each.iter().map(|(absolute, _)| *absolute).sum::<Option<f64>>();
+        let together = |rtol: f64, next: f64| rtol + next * (1.0 + rtol);
+        let relative = each.iter().try_fold(0.0, |rtol, (_, next)| Some(together(rtol, (*next)?)));
+        let sum = || {
+            let of = |bound: Option<f64>| bound.unwrap_or_default();
+            each.iter().fold(AllClose { atol: 0.0, rtol: 0.0 }, |AllClose { atol, rtol }, next| {
+                // An error is at most either of two bounds.
+                let (next, of_value) = match *next {
+                    (Some(absolute), _) => (absolute, 0.0),
+                    (None, relative) => (0.0, of(relative)),
+                };
+                AllClose { atol: atol + next * (1.0 + rtol), rtol: together(rtol, of_value) }
+            })
+        };
+        let tolerance = match (absolute, relative) {
+            (None, None) => sum(),
+            (atol, rtol) => AllClose { atol: atol.unwrap_or(0.0), rtol: rtol.unwrap_or(0.0) },
+        };
+        let is_each = absolute.is_some() && relative.is_some();
         let grid = last.get(GRID).and_then(|grid| serde_json::from_value(grid.clone()).ok());
         // Errors of several packings may add up to infinity.
-        let bound = bound.filter(|bound| bound.atol.is_finite() && bound.rtol.is_finite());
-        Some(Self { tolerance: bound?, grid })
+        let is_known = !each.is_empty() && tolerance.atol.is_finite() && tolerance.rtol.is_finite();
+        is_known.then_some(Self { tolerance, is_each, grid })
     }
 }
 
@@ -138,8 +153,8 @@ fn is_same_packing(one: &Value, other: &Value) -> bool {
     }
 }
 
-/// What one packing allowed of all elements, if it had a bound. Elements that were clamped first may be off by more.
-fn tolerance(attribute: &Value) -> Option<AllClose> {
+/// The bounds that one packing had for all elements, if it had one. Elements that were clamped first may be off by more.
+fn bounds(attribute: &Value) -> Option<(Option<f64>, Option<f64>)> {
     if CLAMPED.iter().any(|end| attribute.get(end).is_some()) {
         return None;
     }
@@ -147,9 +162,9 @@ fn tolerance(attribute: &Value) -> Option<AllClose> {
         let number = attribute.get(name).and_then(Value::as_f64);
         number.filter(|number| number.is_finite() && *number >= 0.0)
     };
-    let (atol, rtol) = (bound(ABSOLUTE), bound(RELATIVE));
-    atol.or(rtol)?;
-    Some(AllClose { atol: atol.unwrap_or(0.0), rtol: rtol.unwrap_or(0.0) })
+    let (absolute, relative) = (bound(ABSOLUTE), bound(RELATIVE));
+    absolute.or(relative)?;
+    Some((absolute, relative))
 }
 
 impl fmt::Display for RecordedBound {
@@ -160,7 +175,10 @@ impl fmt::Display for RecordedBound {
             (false, false) => f.write_str("0"),
             (true, false) => write!(f, "at most {atol:?}"),
             (false, true) => write!(f, "at most {rtol:?} of each value"),
-            (true, true) => write!(f, "at most {atol:?} and {rtol:?} of each value"),
+            (true, true) if self.is_each => {
+                write!(f, "at most {atol:?}, and at most {rtol:?} of each value")
+            }
+            (true, true) => write!(f, "at most {atol:?} and {rtol:?} of each value together"),
         }?;
         let Some(grid) = self.grid else { return Ok(()) };
         let half = grid.step / 2.0;

@@ -131,7 +131,10 @@ impl<'a> Candidates<'a> {
             refusal.downcast_ref::<Violation>().is_some_and(|violation| violation.is_collision)
                 || refusal.is::<SpecialLost>();
         let way = if is_collision { "try a smaller" } else { "allow a larger" };
-        let (how, hint) = if let Some(bound) = max_abs_error {
+        let (how, hint) = if options.lossless {
+            let hint = "-e 0 --readers any compresses them as they are";
+            ("without loss ".to_owned(), hint.to_owned())
+        } else if let Some(bound) = max_abs_error {
             (format!("within {bound:?} "), format!("{way} {}", options.flag_of_bound()))
         } else if let Some(bound) = max_rel_error {
             (

@@ -23,6 +23,7 @@ use crate::metadata::tree::{Node, nodes};
 use crate::round::seen::SeenRounding;
 use crate::scan::lattice::Lattice;
 use crate::scan::number::is_less;
+use crate::store::bare::without_notes;
 use crate::store::location::{Kind, Location, is_group};
 use crate::text::{as_shown, count};
 
@@ -156,7 +157,7 @@ impl ArrayInfo {
             precision: chain.as_ref().and_then(|chain| precision(chain, source)),
             rounded: None,
             stored: None,
-            attributes: attributes.clone(),
+            attributes: without_notes(attributes),
             warnings,
         }
     }
@@ -291,7 +292,7 @@ impl GroupInfo {
         let groups = below.iter().filter(|node| node.kind == Kind::Group);
         Ok(Self {
             group: as_shown(path),
-            attributes: attributes.cloned().unwrap_or_default(),
+            attributes: attributes.map(without_notes).unwrap_or_default(),
             consolidated: root.is_consolidated,
             groups: groups.map(|node| node.path.to_string()).collect(),
             arrays: arrays_of(below).map(listed).collect(),

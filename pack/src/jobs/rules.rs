@@ -441,15 +441,16 @@ impl<'a> Rules<'a> {
         {
             return copy(reason);
         }
+        let is_named_elsewhere = by_path.is_some() || table.is_some_and(|_| !is_pattern);
+        if !self.include.is_empty() && !is_named && !is_named_elsewhere {
+            return copy("not in --include");
+        }
         if table.is_some() || by_path.is_some() {
             let may_stay = is_pattern && by_path.is_none() && properties.integers.is_none();
             if may_stay && !options.says_how() && !self.bounds.is_empty() {
                 return copy("no bound is for it");
             }
             return self.packed(path, properties, options);
-        }
-        if !self.include.is_empty() && !is_named {
-            return copy("not in --include");
         }
         if let Some(reason) = &properties.coordinate
             && !is_named

@@ -11,6 +11,7 @@ use zarrs::array::ArrayMetadata;
 use zarrs::metadata::v3::ArrayMetadataV3;
 
 use crate::error::{Result, unwritten};
+use crate::store::bare;
 use crate::store::names::ZARR_JSON;
 use crate::store::parse::Document;
 
@@ -189,7 +190,7 @@ fn shortened(text: &str) -> String {
 
 /// The text of a document.
 pub(crate) fn text(document: &Map<String, Value>) -> Result<String> {
-    let mut text = serde_json::to_string_pretty(document)?;
+    let mut text = bare::text(document)?;
     text.push('\n');
     Ok(text)
 }

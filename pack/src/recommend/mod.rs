@@ -160,7 +160,11 @@ impl Recommendations {
                 }
             }
         }
-        options.map_or(Advice::None, |options| Advice::Pack(Box::new(options)))
+        match options {
+            None => Advice::None,
+            Some(options) if options.says_how() => Advice::Pack(Box::new(options)),
+            Some(_) => Advice::NotKnown("what is recommended for it bounds no error".to_owned()),
+        }
     }
 }
 
@@ -201,7 +205,6 @@ impl Recommendation {
                 }
                 // Nothing changes sides if nothing changes.
                 Need::Isovalue(_) if is_lossless => {}
-                Need::Isovalue(value) if *value == 0.0 => options.keep_sign = true,
                 Need::Isovalue(value) => {
                     return Err(format!("isovalue {value:?} is not known here, but with lossless"));
                 }
@@ -306,6 +309,30 @@ recommendations:
 version: 1.2.3
 metadata: {doi: 10.1/x}
 ";
+
+    #[test]
+    fn what_bounds_no_error_or_is_not_kept_here_is_named() {
+        for (requirements, reason) in [
+            ("[{kind: missing-value, value: 255}]", "bounds no error"),
+            ("[{kind: data-limits, minimum: 0}]", "bounds no error"),
+            ("[]", "bounds no error"),
+            // x > v stays so; a sign that may become 0 is less.
+            (
+                "[{kind: isovalue, value: 0}, {kind: mean-absolute-error-bound, value: 1}]",
+                "isovalue",
+            ),
+        ] {
+            let filters = "filters: [{kind: cf-short-name, value: tcc}]";
+            let text = format!(
+                "recommendations:\n- {filters}\n  requirements: {requirements}\nversion: 1.0.0\nmetadata: {{}}\n"
+            );
+            let read = Recommendations::from_yaml(&text).unwrap();
+            match read.advice(&markers("tcc", None)) {
+                Advice::NotKnown(why) => assert!(why.contains(reason), "{requirements}: {why}"),
+                other => panic!("{requirements}: {other:?}"),
+            }
+        }
+    }
 
     #[test]
     fn an_array_gets_what_all_recommendations_that_match_it_ask_for() {

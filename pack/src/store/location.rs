@@ -269,7 +269,7 @@ impl Location {
             return Ok(None);
         }
         let text = self.limited(LARGEST_DOCUMENT).get(&key)?;
-        text.map(|text| parse(&text)).transpose().with_context(|| name.to_owned())
+        text.map(|text| parse(&text, name == ZATTRS)).transpose().with_context(|| name.to_owned())
     }
 
     /// A place inside this one.

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "object-store")]
 mod answers;
+pub(crate) mod bare;
 pub(crate) mod destination;
 pub(crate) mod files;
 pub(crate) mod limited;

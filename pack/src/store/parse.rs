@@ -4,6 +4,7 @@ use anyhow::bail;
 use recast_kernels::in_default_environment;
 use serde_json::Value;
 
+use super::bare;
 use crate::error::Result;
 
 /// A document as JSON, or why it is none: other files may have its name.
@@ -15,14 +16,18 @@ const MOST_PARTS: usize = 1 << 21;
 /// The most lists and objects inside one another; `serde_json` reads no deeper ones.
 const DEEPEST: usize = 127;
 
-/// Reads a document. NaN and infinities may be bare, as Python's json writes and reads them, and become strings, as which
-/// Zarr has them.
+/// Reads a document, which may be all attributes. NaN and infinities may be bare, and become strings, as which Zarr has them;
+/// attributes stay bare in outputs (see [`bare`]).
 ///
 /// # Errors
 /// A number that would change: an integer of more than 64 bits that is no float64 either, or a number beyond float64; too many
 /// values, or lists and objects that are too deep inside one another.
-pub(crate) fn parse(text: &[u8]) -> Result<Document> {
-    in_default_environment(text, parse_in_default_environment)
+pub(crate) fn parse(text: &[u8], is_attributes: bool) -> Result<Document> {
+    let document = in_default_environment(text, parse_in_default_environment)?;
+    Ok(document.map(|mut document| {
+        bare::settle(&mut document, is_attributes);
+        document
+    }))
 }
 
 fn parse_in_default_environment(text: &[u8]) -> Result<Document> {
@@ -34,11 +39,11 @@ fn parse_in_default_environment(text: &[u8]) -> Result<Document> {
     let (mut parts, mut depth) = (0, 0_usize);
     while let Some((token, after)) = first_token(rest) {
         let problem = problem(token);
-        match token {
-            "NaN" | "Infinity" | "-Infinity" => json.extend(["\"", token, "\""]),
+        match bare::quoted(token) {
+            Some(text) => json.push_str(&text),
             // A number in its place shows whether all else is JSON.
-            _ if problem.is_some() => json.push('0'),
-            _ => json.push_str(token),
+            None if problem.is_some() => json.push('0'),
+            None => json.push_str(token),
         }
         if token.starts_with('"') {
             string = token;
@@ -126,7 +131,12 @@ fn first_token(text: &str) -> Option<(&str, &str)> {
 mod tests {
     use serde_json::json;
 
+    use super::parse as parse_document;
     use super::*;
+
+    fn parse(text: &[u8]) -> Result<Document> {
+        parse_document(text, false)
+    }
 
     #[test]
     fn only_bare_words_become_strings() {

@@ -151,7 +151,7 @@ fn lossless_keeps_every_bit_or_is_an_error() {
     let with_negative_zero = [1.0_f32, -0.0, 2.0, 3.0];
     let trial = crate::common::trial(&with_negative_zero, json!("NaN"));
     let error = trial.refuses(options(json!({"lossless": true})));
-    assert!(error.contains("--lossless"), "{error}");
+    assert!(error.contains("without loss") && error.contains("-e 0 --readers any"), "{error}");
 }
 
 #[test]
@@ -431,5 +431,34 @@ fn means_beyond_float64_are_not_kept() {
         let job = CompareJob { requirements, ..CompareJob::new(trial.input(), trial.output()) };
         let report = told(job.run(&one_thread())).unwrap();
         assert!(report.failure().is_some(), "{:?}", report.requirements);
+    }
+}
+
+/// What `recast` records is judged as it was asked for: each of two bounds, and in every order of packings.
+#[test]
+fn recorded_bounds_are_judged_each() {
+    let values: Vec<f32> = (1..2000).map(|i| i as f32 / 1000.0).collect();
+    let absolute = json!({"max-abs-error": 0.01, "max-rel-error": 0.001});
+    let of_range = json!({"error-over-range": 0.005, "max-rel-error": 0.001});
+    for goals in [absolute, of_range] {
+        let trial = trial(&values, json!("NaN"));
+        trial.pack(options(goals.clone())).unwrap();
+        let decoded = read_f32(&trial.output());
+        let recast = metadata(&trial.output())["attributes"].clone();
+        // Beyond the relative bound alone, beyond the absolute one alone, and within both.
+        for (index, error, is_kept) in
+            [(0, 0.005, false), (1990, 0.0105, false), (1990, 0.0015, true)]
+        {
+            let mut changed = decoded.clone();
+            changed[index] = values[index] + error;
+            let place = trial.place("changed.zarr");
+            let _ = std::fs::remove_dir_all(&place);
+            Sample::new("float32", &[1999], &[1999], json!("NaN"))
+                .with("attributes", recast.clone())
+                .write(&place, &bytes(&changed));
+            let job = CompareJob { recorded: true, ..CompareJob::new(trial.input(), place) };
+            let report = told(job.run(&one_thread())).unwrap();
+            assert_eq!(report.failure().is_none(), is_kept, "{goals} {index} {error}");
+        }
     }
 }

@@ -19,6 +19,7 @@ use crate::check::chunk_check::Expected;
 use crate::check::comparison::{Comparison, Errors, Found, Keeps, Tolerance};
 use crate::check::metrics::{Metrics, Patterns};
 use crate::check::recorded::{RecordedBound, recorded_requirements};
+use crate::check::times::refuse_other_units;
 use crate::choose::goals::reached;
 use crate::error::{Error, Result, usage};
 use crate::jobs::advised::markers_alone;
@@ -206,6 +207,8 @@ impl CompareJob {
                 a.array().shape()
             );
         }
+        refuse_other_units(a.array().attributes(), b.array().attributes())
+            .with_context(|| self.b.display().to_string())?;
         let types = [a.element_type(), b.element_type()];
         let common = common(types);
         // Metrics are computed in float64.
@@ -223,10 +226,11 @@ impl CompareJob {
         let required = if of_record { recorded_requirements(of_b, of_a) } else { required };
         let equal = AllClose { atol: 0.0, rtol: 0.0 };
         let of_record = recorded.map(|bound| bound.map_or(equal, |bound| bound.tolerance));
+        let is_each = self.tolerance.is_none() && recorded.flatten().is_some_and(|one| one.is_each);
         let asked = self.tolerance.or(of_record);
         let bound = asked.unwrap_or(AllClose { atol: f64::INFINITY, rtol: 0.0 });
         let range = survey.extent_of_error();
-        let other = (recorded.is_some() || required.is_empty()).then_some(bound);
+        let other = (recorded.is_some() || required.is_empty()).then_some((bound, is_each));
         let tolerance = tolerance(&required, other, range, common);
         let is_relative = tolerance.relative > 0.0;
         let is_judged = asked.is_some() || !required.is_empty();
@@ -336,10 +340,10 @@ impl CompareReport {
 }
 
 /// What requirements allow for each element of arrays with a range, compared in a type; in place of the bound that they give, another
-/// one if there is one.
+/// one if there is one, whose parts are a sum or each a bound.
 fn tolerance(
     required: &[Requirement],
-    other: Option<AllClose>,
+    other: Option<(AllClose, bool)>,
     range: f64,
     common: ElementType,
 ) -> Tolerance {
@@ -353,8 +357,12 @@ fn tolerance(
         allow_collisions: false,
         keeps,
     };
-    if let Some(AllClose { atol: absolute, rtol: relative }) = other {
-        return Tolerance { absolute, relative, ..none };
+    match other {
+        Some((AllClose { atol, rtol }, true)) => return none.with_both(atol, rtol),
+        Some((AllClose { atol: absolute, rtol: relative }, false)) => {
+            return Tolerance { absolute, relative, ..none };
+        }
+        None => {}
     }
     match (options.absolute_bound(range), options.max_rel_error) {
         (None, None) => none,
