@@ -235,11 +235,14 @@ def test_attributes_with_nan_stay_numbers_that_xarray_writes_again(tmp_path, zar
     run("recast", *PACK, tmp_path / "before.zarr", tmp_path / "packed.zarr")
     run("recast", "unpack", tmp_path / "packed.zarr", tmp_path / "unpacked.zarr")
     run("recast", "unpack", "--to-cf", tmp_path / "packed.zarr", tmp_path / "cf.zarr")
-    run("recast", "migrate", "--copy", tmp_path / "before.zarr", tmp_path / "migrated.zarr")
-    for name in ["packed", "unpacked", "cf", "migrated"]:
+    outputs = {"packed": attributes, "unpacked": attributes, "cf": ["ends", "text"]}
+    if zarr_format == 2:
+        run("recast", "migrate", "--copy", tmp_path / "before.zarr", tmp_path / "migrated.zarr")
+        outputs["migrated"] = attributes
+    for name, kept in outputs.items():
         after = zarr.open(tmp_path / f"{name}.zarr")
         for array in ["field", "kept"]:
             found = after[array].attrs.asdict()
-            assert {key: repr(found[key]) for key in attributes} == {key: repr(expected[key]) for key in attributes}
+            assert {key: repr(found[key]) for key in kept} == {key: repr(expected[key]) for key in kept}
         with xr.open_zarr(tmp_path / f"{name}.zarr", consolidated=False) as opened:
             opened.load().to_zarr(tmp_path / f"{name}_again.zarr")

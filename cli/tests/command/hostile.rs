@@ -230,8 +230,8 @@ fn a_limit_on_the_size_of_files_is_an_ordinary_error() {
 fn threads_that_cannot_be_started_are_an_error_with_a_way_out() {
     let trial = array();
     let [input, output] = trial.places();
-    // A thread's stack takes 2 MiB of addresses.
-    let line = "ulimit -v 1000000; RAYON_NUM_THREADS=1000 \"$0\" pack \"$1\" \"$2\" -e 1";
+    // A thread's stack takes 2 MiB of addresses. One arena: others take the room in which the error is written.
+    let line = "ulimit -v 1000000; MALLOC_ARENA_MAX=1 RAYON_NUM_THREADS=1000 \"$0\" pack \"$1\" \"$2\" -e 1";
     let error = fails(line, &[&input, &output], 1);
     assert!(error.contains("threads cannot be started") && error.contains("ulimit"), "{error}");
     let line = "ulimit -v 1000000; RAYON_NUM_THREADS=1 \"$0\" pack \"$1\" \"$2\" -e 1 --threads 1";
