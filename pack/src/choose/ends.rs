@@ -98,9 +98,12 @@ fn has_fill_apart(facts: &Facts<'_>, candidate: &Candidate) -> bool {
     })
 }
 
-/// The range whose ends decoded values are to stay inside: that of the data, without values that are invalid before.
+/// The range whose ends decoded values are to stay inside: that of the data, with a fill value of 0 among them, without values that
+/// are invalid before.
 fn inner_range(facts: &Facts<'_>) -> (f64, f64) {
-    let (least, greatest) = (facts.working.least.to_f64(), facts.working.greatest.to_f64());
+    let range = union(facts.survey.kept_range(), facts.survey.promised);
+    let range = range.unwrap_or((facts.working.least, facts.working.greatest));
+    let (least, greatest) = (range.0.to_f64(), range.1.to_f64());
     let Valid { least: lower, greatest: upper } = &facts.survey.valid;
     let inside = |end: &f64| (least..=greatest).contains(end);
     let lower = lower.iter().map(|end| end.to_f64()).filter(inside).fold(least, f64::max);

@@ -83,6 +83,8 @@ fn cloud_cover_with_few_steps_is_at_most_1() {
         let (report, bad) = case.invalid();
         assert_eq!(bad, None, "{element_type}");
         assert!(report.beyond_valid.is_empty());
+        // The fill value keeps its code among the others.
+        assert_eq!(report.counts.mapped, 0, "{element_type}: {}", report.codecs);
     }
 }
 
