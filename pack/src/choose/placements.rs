@@ -224,8 +224,12 @@ pub(super) fn offsets(
     } else {
         let least = working.least.to_f64();
         let factor = scale.factor();
-        // If decoded values must be multiples of a step, so must the offset.
-        let is_multiple = options.pow2 || options.precision.is_some();
+        // If decoded values must be multiples of a step, so must the offset; and so where 0 must stay between two signs.
+        let keeps = facts.tolerance().keeps;
+        let has_signs = working.least.to_f64() < 0.0 && working.greatest.to_f64() > 0.0;
+        let is_multiple = options.pow2
+            || options.precision.is_some()
+            || ((keeps.sign || keeps.zero) && has_signs);
         let offset = |number: f64| {
             let number = match grid {
                 Some(grid) => grid.below(number),

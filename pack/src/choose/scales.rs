@@ -26,6 +26,10 @@ const FLOATS: [ElementType; 6] = [
 /// How many powers of two finer than the bound asks for are tried beside markers.
 const FINER_POWERS: i32 = 10;
 
+/// Scales up to twice as fine, at this many places, are tried for values at the ends of `--limits`; at most so many of them.
+const FINER_LIMITS: u32 = 64;
+const MOST_WITHIN_LIMITS: usize = 8;
+
 /// Up to this many reserved codes, every number of codes is tried; beyond, with many missing markers, this many numbers.
 const FEW_RESERVED: usize = 64;
 const RESERVATIONS: usize = 8;
@@ -161,8 +165,7 @@ fn within_error(facts: &Facts<'_>, bound: f64, promise: Promise) -> Result<Vec<S
     let finest = computed.first().map_or(f64::INFINITY, |scale| scale.to_f64());
     if let Some(power) = power_of_two_within(facts, bound) {
         computed.push(power);
-        computed.sort_by(|a, b| a.to_f64().total_cmp(&b.to_f64()));
-        computed.dedup();
+        sort(&mut computed);
     }
     if facts.options.pow2
         && has_markers(facts)
@@ -171,6 +174,10 @@ fn within_error(facts: &Facts<'_>, bound: f64, promise: Promise) -> Result<Vec<S
         let finer = (1..=FINER_POWERS).map(|power| finest.to_f64() * 2_f64.powi(power));
         let finer = finer.filter_map(|scale| facts.working.number(scale, Rounding::NearestEven));
         computed.extend(finer);
+    }
+    if !facts.options.pow2 {
+        computed.extend(scales_within_limits(facts, finest));
+        sort(&mut computed);
     }
     let mut grids = grids(facts.options, facts.survey, &facts.working, bound)?;
     grids.retain(|grid| 1.0 / grid.step < finest);
@@ -200,6 +207,39 @@ fn within_error(facts: &Facts<'_>, bound: f64, promise: Promise) -> Result<Vec<S
             candidates.collect()
         }
     })
+}
+
+/// Coarsest first, each once.
+fn sort(scales: &mut Vec<Scalar>) {
+    scales.sort_by(|a, b| a.to_f64().total_cmp(&b.to_f64()));
+    scales.dedup();
+}
+
+/// Finer scales with which, without an offset, the least and the greatest value are rounded to numbers within `--limits`,
+/// coarsest first.
+fn scales_within_limits(facts: &Facts<'_>, own: f64) -> Vec<Scalar> {
+    let Some(limits) = facts.tolerance().keeps.limits.filter(|_| own.is_finite()) else {
+        return Vec::new();
+    };
+    let (least, greatest) = (facts.working.least.to_f64(), facts.working.greatest.to_f64());
+    let lower = limits.least.filter(|end| *end <= least);
+    let upper = limits.greatest.filter(|end| *end >= greatest);
+    let is_inside = |scale: &f64| {
+        let [below, above] = [least, greatest].map(|value| (value * scale).round() / scale);
+        lower.is_none_or(|end| below >= end) && upper.is_none_or(|end| above <= end)
+    };
+    let finer = (0..=FINER_LIMITS).map(|part| own * (1.0 + part as f64 / FINER_LIMITS as f64));
+    // An end that is a whole number of steps comes back, and a scale a little finer makes up for the arithmetic.
+    let unit = 8.0 * facts.working.unit();
+    let to_ends = [lower, upper].into_iter().flatten().filter(|end| end * own != 0.0).map(|end| {
+        let end = end.abs();
+        (end * own).ceil() / end * (1.0 + unit)
+    });
+    let mut scales: Vec<f64> = finer.chain(to_ends).filter(is_inside).collect();
+    scales.sort_by(f64::total_cmp);
+    scales.truncate(MOST_WITHIN_LIMITS);
+    let number = |scale| facts.working.number(scale, Rounding::TowardsPositive);
+    scales.into_iter().filter_map(number).collect()
 }
 
 /// Whether a grid is too coarse for values anywhere, and a surveyed value is certainly away from the grid by more than the

@@ -462,3 +462,26 @@ fn recorded_bounds_are_judged_each() {
         }
     }
 }
+
+/// The limits are those of the data, on both sides of 0, and steps are few: finer ones keep all.
+#[test]
+fn limits_at_both_ends_are_kept_with_signs() {
+    for (least, greatest) in [(-1.8_f32, 32.97), (-10.16, 2.99), (-0.7, 0.3), (-1.0, 999.0)] {
+        let value = |i: usize| least + (greatest - least) * ((i * 7919 % 1000) as f32 / 999.0);
+        let mut values: Vec<f32> = (0..1000).map(value).collect();
+        values.extend([least, greatest, 0.0]);
+        let values: Vec<f32> = values.iter().map(|x| x.clamp(least, greatest)).collect();
+        for share in [0.02, 0.01, 0.003] {
+            let bound = f64::from(greatest - least) * share;
+            let goals =
+                json!({"max-abs-error": bound, "keep-sign": true, "limits": [least, greatest]});
+            let trial = trial(&values, json!("NaN"));
+            trial.pack(options(goals)).unwrap();
+            for (x, y) in values.iter().zip(read_f32(&trial.output())) {
+                assert!(f64::from((x - y).abs()) <= bound, "{x} {y}");
+                assert!((least..=greatest).contains(&y) && x * y >= 0.0, "{x} {y} of {greatest}");
+                assert!(*x != 0.0 || y == 0.0);
+            }
+        }
+    }
+}
