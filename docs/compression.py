@@ -208,7 +208,7 @@ def packed(recast, compressor, values, folder, setting):
     source, output = folder / "in.zarr", folder / "packed.zarr"
     if not source.exists():
         figures.write_array(source, values)
-    how = ["-e", repr(setting["bound"]), "--threads", "1"]
+    how = ["-e", repr(setting["bound"]), *setting.get("also", []), "--threads", "1"]
     report, size = figures.stored(recast, source, output, compressor, *how)
     setting["codecs"] = [codec_text(codec) for codec in report["codecs"]]
     decoded = figures.read_back(recast, output, values)
@@ -278,8 +278,7 @@ def measure(ladders, store, values, bound, folder):
     }
 
 
-def rows(recast, data):
-    chosen = methods(recast)
+def rows(chosen, data):
     for (name, file, _, _), fraction in itertools.product(figures.ARRAYS, FRACTIONS):
         values = np.load(data / file).squeeze()
         finite = values[np.isfinite(values)].astype("f8")
@@ -293,33 +292,34 @@ def rows(recast, data):
                 yield array | {"method": method} | row
 
 
-def about(recast, load, note):
+def about(recast, libraries, load, note):
     """The machine, and what ran on it."""
     cpu = next(line.split(": ")[1] for line in open("/proc/cpuinfo") if line.startswith("model name"))
     return {
         "cpu": cpu.strip(), "cores": os.cpu_count(), "load": load, "date": time.strftime("%Y-%m-%d"),
         "recast": figures.run(recast, "--version").decode().split()[1],
-        "libraries": {name: importlib.metadata.version(name) for name in LIBRARIES}, "note": note,
+        "libraries": {name: importlib.metadata.version(name) for name in libraries}, "note": note,
     }
 
 
-def main():
-    parser = argparse.ArgumentParser(usage="python docs/compression.py RECAST REALDATA [--write] [--note TEXT]")
+def main(methods, libraries, results):
+    """Measures the methods, and writes the rows to a file of results."""
+    parser = argparse.ArgumentParser(usage="%(prog)s RECAST REALDATA [--write] [--note TEXT]")
     parser.add_argument("recast", type=lambda path: pathlib.Path(path).resolve())
     parser.add_argument("data", type=pathlib.Path)
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--note", default="")
     options = parser.parse_args()
     before, found = os.getloadavg()[0], []
-    for row in rows(options.recast, options.data):
+    for row in rows(methods(options.recast), options.data):
         print(json.dumps(row), flush=True)
         found.append(row)
-    machine = about(options.recast, [round(before, 1), round(os.getloadavg()[0], 1)], options.note)
+    machine = about(options.recast, libraries, [round(before, 1), round(os.getloadavg()[0], 1)], options.note)
     print("\n".join(compression_page.summary(found)))
     if options.write:
-        compression_page.RESULTS.write_text("".join(json.dumps(line) + "\n" for line in [machine, *found]))
+        results.write_text("".join(json.dumps(line) + "\n" for line in [machine, *found]))
         compression_page.write()
 
 
 if __name__ == "__main__":
-    main()
+    main(methods, LIBRARIES, compression_page.RESULTS)

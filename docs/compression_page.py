@@ -1,4 +1,5 @@
-"""Makes the table and the picture of docs/compression.md from docs/compression.jsonl, which compression.py measures.
+"""Makes the tables and the picture of docs/compression.md from docs/compression.jsonl and docs/requirements.jsonl, which
+compression.py and requirements.py measure.
 
     python docs/compression_page.py --write | --check
 
@@ -15,6 +16,7 @@ import figures
 
 FOLDER = pathlib.Path(__file__).resolve().parent
 RESULTS, PAGE, PICTURE = (FOLDER / f"compression.{end}" for end in ("jsonl", "md", "svg"))
+REQUIREMENTS = FOLDER / "requirements.jsonl"
 
 # Whom the others are compared with: the first that was measured.
 OURS = ["recast smallest", "recast auto", "recast zstd:5"]
@@ -150,10 +152,13 @@ def picture(rows):
 
 def rendered():
     """The page and the picture, as the results have them."""
-    about, *rows = map(json.loads, RESULTS.read_text().splitlines())
+    (about, *rows), (about_required, *required) = (
+        map(json.loads, path.read_text().splitlines()) for path in (RESULTS, REQUIREMENTS)
+    )
     text = PAGE.read_text()
     parts = {
         "machine": machine(about), "summary": summary(rows),
+        "machine of requirements": machine(about_required), "summary of requirements": summary(required),
     }
     for name, lines in parts.items():
         text = figures.between(text, f"<!-- {name} -->\n", f"<!-- end of {name} -->\n", "\n".join(lines) + "\n")
@@ -172,7 +177,7 @@ def main():
         return
     stale = [path.name for path, text in rendered().items() if path.read_text() != text]
     if stale:
-        sys.exit(f"{', '.join(stale)}: not what compression.jsonl says; run `python docs/compression_page.py --write`")
+        sys.exit(f"{', '.join(stale)}: not what the results say; run `python docs/compression_page.py --write`")
 
 
 if __name__ == "__main__":
