@@ -25,7 +25,7 @@ use crate::error::{Error, Result, usage};
 use crate::jobs::advised::markers_alone;
 use crate::jobs::rules::ArrayRule;
 use crate::json;
-use crate::options::{AllClose, OwnOptions, Reached, Requirement};
+use crate::options::{AllClose, OwnOptions, PackOptions, Reached, Requirement};
 use crate::recommend::markers::Markers as CommunityMarkers;
 use crate::recommend::{Advice, Recommendations};
 use crate::runtime::{Runtime, Workers};
@@ -231,7 +231,8 @@ impl CompareJob {
         let bound = asked.unwrap_or(AllClose { atol: f64::INFINITY, rtol: 0.0 });
         let range = survey.extent_of_error();
         let other = (recorded.is_some() || required.is_empty()).then_some((bound, is_each));
-        let tolerance = tolerance(&required, other, range, common);
+        let options = Requirement::options(&required);
+        let tolerance = tolerance(&options, other, range, common);
         let is_relative = tolerance.relative > 0.0;
         let is_judged = asked.is_some() || !required.is_empty();
         let expected = Expected {
@@ -241,7 +242,7 @@ impl CompareJob {
             masked: in_type(&Markers::of(&b), common)?,
             tolerance,
             counts: true,
-            sums_exactly: true,
+            sums_exactly: options.has_mean_goal(),
         };
         let pair = Pair { a: Side::new(&a, common)?, b: Side::new(&b, common)?, expected };
         let is_unnamed = |marker: &&Scalar| {
@@ -342,13 +343,12 @@ impl CompareReport {
 /// What requirements allow for each element of arrays with a range, compared in a type; in place of the bound that they give, another
 /// one if there is one, whose parts are a sum or each a bound.
 fn tolerance(
-    required: &[Requirement],
+    options: &PackOptions,
     other: Option<(AllClose, bool)>,
     range: f64,
     common: ElementType,
 ) -> Tolerance {
-    let options = Requirement::options(required);
-    let keeps = Keeps::of(&options, common);
+    let keeps = Keeps::of(options, common);
     let none = Tolerance {
         absolute: f64::INFINITY,
         relative: 0.0,
