@@ -24,8 +24,8 @@ pub(crate) fn refuse_other_units(a: &Map<String, Value>, b: &Map<String, Value>)
         );
     }
     let calendars = [a, b].map(|attributes| text(attributes, "calendar"));
-    if let ([Some(calendar_a), Some(calendar_b)], Some(_)) = (calendars, time_a)
-        && !is_same_calendar(&calendar_a, &calendar_b)
+    if let ([Some(calendar_a), Some(calendar_b)], Some(time)) = (calendars, time_a)
+        && time.calendar(&calendar_a) != time.calendar(&calendar_b)
     {
         bail!(
             "its times are in the calendar {calendar_a:?} in one and {calendar_b:?} in the other, so that equal numbers are \
@@ -35,16 +35,8 @@ pub(crate) fn refuse_other_units(a: &Map<String, Value>, b: &Map<String, Value>)
     Ok(())
 }
 
-/// Whether two calendars are one by two names.
-fn is_same_calendar(a: &str, b: &str) -> bool {
-    let name = |calendar: &str| match calendar.to_lowercase().as_str() {
-        "gregorian" => "standard".to_owned(),
-        "365_day" => "noleap".to_owned(),
-        "366_day" => "all_leap".to_owned(),
-        other => other.to_owned(),
-    };
-    name(a) == name(b)
-}
+/// The year of the Gregorian reform.
+const REFORM: f64 = 1582.0;
 
 /// Units of times: `hours since 2000-01-01`.
 #[derive(Debug, PartialEq)]
@@ -74,6 +66,19 @@ impl Units {
         let signs = vec![date.starts_with('-'), date.contains(" -") || date.contains("T-")];
         let unit = unit.to_lowercase().trim_end_matches('s').to_owned();
         Some(Self { unit, since, signs })
+    }
+
+    /// One name of a calendar that has several. From the Gregorian reform on, the standard calendar is the proleptic one, and
+    /// xarray writes either.
+    fn calendar(&self, name: &str) -> String {
+        let is_after_reform = self.since.first().is_some_and(|year| *year > REFORM);
+        match name.to_lowercase().as_str() {
+            "gregorian" => "standard".to_owned(),
+            "proleptic_gregorian" if is_after_reform => "standard".to_owned(),
+            "365_day" => "noleap".to_owned(),
+            "366_day" => "all_leap".to_owned(),
+            other => other.to_owned(),
+        }
     }
 }
 
@@ -117,6 +122,10 @@ mod tests {
         let time = |calendar: &str| json!({"units": "days since 1850-01-01", "calendar": calendar});
         assert!(is_refused(&time("noleap"), &time("360_day")));
         assert!(!is_refused(&time("noleap"), &time("365_day")));
+        assert!(!is_refused(&time("standard"), &time("proleptic_gregorian")));
+        let early = |calendar: &str| json!({"units": "days since 1-1-1", "calendar": calendar});
+        assert!(is_refused(&early("standard"), &early("proleptic_gregorian")));
+        assert!(!is_refused(&early("standard"), &early("gregorian")));
         assert!(!is_refused(&json!({"units": "K"}), &json!({"units": "degC"})));
         assert!(!is_refused(&json!({}), &json!({"units": "days since 1850-01-01"})));
     }

@@ -17,7 +17,7 @@ _DOCUMENT = "zarr.json"
 
 
 class Blocks:
-    """What `Calls` is for a store of zarr-python: the store that ``to_zarr`` would write, without ``encoding``.
+    """What `Calls` is for a store of zarr-python: the store that ``to_zarr`` would write, without ``encoding`` but that of times.
 
     Numbers are read block by block, by Dask or by the engine that opened the file; a job asks for each block two or three
     times. Indexes, and variables of other types, are written to memory once. An array that a job copies keeps the
@@ -37,6 +37,9 @@ class Blocks:
 
     def _add(self, group: str, dataset: Any) -> None:
         plain = dataset.drop_encoding()
+        for name, variable in plain.variables.items():
+            if variable.dtype.kind in "mMO":
+                variable.encoding = _of_times(dataset.variables[name].encoding)
         names = [name for name, variable in plain.variables.items() if _is_lazy(variable)]
         others = plain.drop_vars(names).compute()
         first = others.isel({dimension: slice(0, 1) for dimension in others.sizes})
@@ -135,6 +138,13 @@ class _Variable:
         array = zarr.open_array(zarr.storage.MemoryStore(held), mode="r+")
         array[tuple(map(slice, block.shape))] = block
         return next((value.to_bytes() for key, value in held.items() if key != _DOCUMENT), None)
+
+
+def _of_times(encoding: Any) -> dict[str, Any]:
+    """The part with which times have the numbers of their source, fractions of a unit among them."""
+    kept = {key: encoding[key] for key in ("units", "calendar") if key in encoding}
+    is_float = np.dtype(encoding.get("dtype") or "i8").kind == "f"
+    return kept | ({"dtype": encoding["dtype"]} if kept and is_float else {})
 
 
 def _is_lazy(variable: Any) -> bool:
