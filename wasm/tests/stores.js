@@ -58,7 +58,7 @@ export function bytesInOrder(result, TypedArray) {
 }
 
 /** Writes an array of one uncompressed chunk, or of one for each of `chunks` along the first axis. */
-export function writeArray(path, { shape, data_type, elements, chunks, codecs = [], fill_value = 0, ...others }) {
+export function writeArray(path, { shape, data_type, elements, chunks, codecs = [], fill_value = 0, attributes = {}, ...others }) {
   (chunks ?? [elements]).forEach((elements, at) => {
     const chunk = `${path}/${["c", ...shape.map((_, axis) => (axis === 0 ? at : 0))].join("/")}`;
     mkdirSync(dirname(chunk), { recursive: true });
@@ -73,6 +73,7 @@ export function writeArray(path, { shape, data_type, elements, chunks, codecs = 
     chunk_key_encoding: { name: "default", configuration: { separator: "/" } },
     fill_value,
     codecs: [...codecs, { name: "bytes", configuration: { endian: "little" } }],
+    attributes,
     ...others,
   };
   writeFileSync(`${path}/zarr.json`, JSON.stringify(document));

@@ -132,7 +132,7 @@ impl<'a> Candidates<'a> {
                 || refusal.is::<SpecialLost>();
         let way = if is_collision { "try a smaller" } else { "allow a larger" };
         let (how, hint) = if options.lossless {
-            let hint = "-e 0 --readers any compresses them as they are";
+            let hint = "which --lossless needs; --max-abs-error 0 with --readers any compresses them as they are";
             ("without loss ".to_owned(), hint.to_owned())
         } else if let Some(bound) = max_abs_error {
             (format!("within {bound:?} "), format!("{way} {}", options.flag_of_bound()))
