@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use anyhow::{Context, Result};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use recast_pack::StagedFile;
 use recast_pack::text::visible;
 
@@ -121,21 +122,10 @@ fn contents(sections: &[Section]) -> Markup {
     html! {
         @if names.len() > 1 {
             nav aria-label="Arrays" {
-                ul { @for name in names { li { a href=(link(name)) { (name) } } } }
+                ul { @for name in names { li { a href={ "#" (utf8_percent_encode(name, NON_ALPHANUMERIC)) } { (name) } } } }
             }
         }
     }
-}
-
-/// A link to a heading of the page. Only what can stand in a URL as it is is not encoded.
-fn link(name: &str) -> String {
-    let byte = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
-            (byte as char).to_string()
-        }
-        _ => format!("%{byte:02X}"),
-    };
-    format!("#{}", name.bytes().map(byte).collect::<String>())
 }
 
 fn page(title: &str, mut sections: Vec<Section>) -> Result<String> {

@@ -170,6 +170,11 @@ impl Source {
         self.location.path()
     }
 
+    /// An attribute that is text.
+    pub(crate) fn text_attribute(&self, name: &str) -> Option<&str> {
+        self.array.attributes().get(name)?.as_str()
+    }
+
     pub(crate) fn array(&self) -> &AnyArray {
         &self.array
     }

@@ -143,7 +143,7 @@ impl ArrayInfo {
             array: as_shown(source.path()),
             shape: source.array().shape().to_vec(),
             dimension_names: source.array().dimension_names().clone(),
-            units: text_of(source, UNITS),
+            units: source.text_attribute(UNITS).map(str::to_owned),
             chunk_shape: source.region(0).ok().map(|region| region.chunk_shape),
             chunk_lengths: chunk_lengths(source),
             data_type: source.element_type(),
@@ -218,11 +218,6 @@ fn repeated(codec: &Codec, element_type: ElementType) -> Option<String> {
     Some(format!(
         "{value} is read back as {back}{more}: the scalar_map of cast_value gives the stored value of one to another"
     ))
-}
-
-/// An attribute that is text.
-fn text_of(source: &Source, name: &str) -> Option<String> {
-    Some(source.array().attributes().get(name)?.as_str()?.to_owned())
 }
 
 fn grid(source: &Source) -> Option<Lattice> {

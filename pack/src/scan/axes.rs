@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::number::NumberReader;
 use crate::array::source::Source;
 use crate::error::{Result, guarded};
+use crate::metadata::cf_names::{ADD_OFFSET, SCALE_FACTOR};
 use crate::metadata::document::ARRAY_DIMENSIONS;
 use crate::runtime::Runtime;
 use crate::store::location::{beside, is_group};
@@ -55,11 +56,7 @@ pub(crate) fn dimension_names(source: &Source) -> Vec<Option<String>> {
 
 /// An array's attribute `units`.
 pub(crate) fn units(source: &Source) -> Option<String> {
-    text(source, "units").filter(|units| !units.is_empty())
-}
-
-fn text(source: &Source, attribute: &str) -> Option<String> {
-    source.array().attributes().get(attribute)?.as_str().map(str::to_owned)
+    source.text_attribute("units").filter(|units| !units.is_empty()).map(str::to_owned)
 }
 
 fn coordinate(source: &Source, name: &str, extent: u64, runtime: &Runtime) -> Result<Option<Axis>> {
@@ -69,8 +66,7 @@ fn coordinate(source: &Source, name: &str, extent: u64, runtime: &Runtime) -> Re
     }
     let variable = Source::open_for(runtime, &path)?;
     let attributes = variable.array().attributes();
-    let is_packed =
-        ["scale_factor", "add_offset"].iter().any(|name| attributes.contains_key(*name));
+    let is_packed = [SCALE_FACTOR, ADD_OFFSET].iter().any(|name| attributes.contains_key(*name));
     if variable.array().shape() != [extent] || variable.chunks() > MOST_CHUNKS || is_packed {
         return Ok(None);
     }
@@ -91,6 +87,6 @@ fn coordinate(source: &Source, name: &str, extent: u64, runtime: &Runtime) -> Re
         name: None,
         units: units(&variable),
         numbers,
-        is_down: text(&variable, "positive").is_some_and(|positive| positive == "down"),
+        is_down: variable.text_attribute("positive") == Some("down"),
     }))
 }

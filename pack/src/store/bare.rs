@@ -45,6 +45,10 @@ pub(super) fn settle(value: &mut Value, is_attribute: bool) -> bool {
 
 /// The text of a document, with bare numbers where they were.
 pub(crate) fn text(document: &Map<String, Value>) -> serde_json::Result<String> {
+    let text = serde_json::to_string_pretty(document)?;
+    if !text.contains("\\u0000bare") {
+        return Ok(text);
+    }
     let text = serde_json::to_string_pretty(&Value::Object(bared(document)))?;
     let word = |text: String, word| text.replace(&format!("\"\\u0000bare {word}\""), word);
     Ok(WORDS.into_iter().fold(text, word))

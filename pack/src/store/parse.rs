@@ -23,24 +23,25 @@ const DEEPEST: usize = 127;
 /// A number that would change: an integer of more than 64 bits that is no float64 either, or a number beyond float64; too many
 /// values, or lists and objects that are too deep inside one another.
 pub(crate) fn parse(text: &[u8], is_attributes: bool) -> Result<Document> {
-    let document = in_default_environment(text, parse_in_default_environment)?;
-    Ok(document.map(|mut document| {
-        bare::settle(&mut document, is_attributes);
-        document
-    }))
+    in_default_environment((text, is_attributes), |(text, is_attributes)| {
+        parse_in_default_environment(text, is_attributes)
+    })
 }
 
-fn parse_in_default_environment(text: &[u8]) -> Result<Document> {
+fn parse_in_default_environment(text: &[u8], is_attributes: bool) -> Result<Document> {
     // Some editors begin a file with this mark, and Python's json reads past it.
     let text = text.strip_prefix("\u{feff}".as_bytes()).unwrap_or(text);
     let Ok(mut rest) = std::str::from_utf8(text) else { return Ok(serde_json::from_slice(text)) };
     let mut json = String::with_capacity(rest.len());
     let (mut changed, mut string, mut member) = (None, "", "");
-    let (mut parts, mut depth) = (0, 0_usize);
+    let (mut parts, mut depth, mut has_bare) = (0, 0_usize, false);
     while let Some((token, after)) = first_token(rest) {
         let problem = problem(token);
         match bare::quoted(token) {
-            Some(text) => json.push_str(&text),
+            Some(text) => {
+                has_bare = true;
+                json.push_str(&text);
+            }
             // A number in its place shows whether all else is JSON.
             None if problem.is_some() => json.push('0'),
             None => json.push_str(token),
@@ -78,7 +79,10 @@ fn parse_in_default_environment(text: &[u8]) -> Result<Document> {
         changed = changed.or_else(|| Some((problem?, token, member)));
         rest = after;
     }
-    let document = serde_json::from_str(&json);
+    let mut document: Document = serde_json::from_str(&json);
+    if has_bare && let Ok(document) = &mut document {
+        bare::settle(document, is_attributes);
+    }
     if let Some((problem, token, member)) = changed.filter(|_| document.is_ok()) {
         let place = if member.is_empty() { String::new() } else { format!("{member}: ") };
         bail!("{place}the number {token} {problem}");

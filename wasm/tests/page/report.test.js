@@ -38,6 +38,7 @@ function writeGroup() {
     pr: [["time", "lat"], (at) => 1e-5 * Math.cos(at / 70) ** 2, { units: "kg m-2 s-1" }],
     a_profile_with_a_name_that_is_longer_than_a_telephone_is_wide: [["lev"], (at) => 10 ** (at - 30), {}],
     empty: [["time", "lat"], () => Number.NaN, {}],
+    "50%25 quantile ü": [["lat"], (at) => Math.sin(at / 9), {}],
   };
   for (const [name, [dimension_names, value, attributes]] of Object.entries(arrays)) {
     const shape = dimension_names.map((name) => coordinates[name][0]);
@@ -63,6 +64,19 @@ before(async () => {
 });
 
 after(() => browser?.close());
+
+test("each link of the contents leads to the heading of its array", async () => {
+  const page = await browser.newPage();
+  await page.goto(`file://${root}/group.html`);
+  const links = page.locator("nav a");
+  const names = await links.allInnerTexts();
+  assert.ok(names.length === 5 && names.includes("50%25 quantile ü"), `${names}`);
+  for (let at = 0; at < names.length; at++) {
+    await links.nth(at).click();
+    assert.equal(await page.locator("h2:target").innerText(), names[at]);
+  }
+  await page.close();
+});
 
 for (const name of Object.keys(pages)) {
   for (const width of [1440, 400]) {

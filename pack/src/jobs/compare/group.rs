@@ -143,9 +143,15 @@ impl CompareJob {
             let own = Rule::first(rules, &a.path).and_then(|rule| rule.options);
             let (requirements, recommended_by) = self.required(|| markers_of(a, described), own)?;
             let (a, b) = (below(&self.a, &a.path), below(&self.b, &b.path));
-            let (recommendations, rules) = (None, Vec::new());
-            let job = Self { a, b, requirements, recommended_by, ..self.clone() };
-            let job = Self { recommendations, rules, ..job };
+            let job = Self {
+                a,
+                b,
+                requirements,
+                recommended_by,
+                recommendations: None,
+                rules: Vec::new(),
+                ..self.clone()
+            };
             let report = job.run(runtime).map_err(Error::into_inner)?;
             Ok(Outcome::Done { report: Box::new(report) })
         };
