@@ -1,32 +1,39 @@
-//! Times are numbers and units. The same numbers in other units are other times.
+//! Times are numbers and units. The same numbers in other units, or in another calendar, are other times.
 
 use anyhow::bail;
 use serde_json::{Map, Value};
 
 use crate::error::Result;
 
-/// Refuses to compare the numbers of times whose attributes give them other units, or another calendar.
+/// Refuses to compare the numbers of times whose attributes give them other units, or another calendar. `least` is the least of
+/// them.
 ///
 /// # Errors
 /// The attributes, by CF 1.12, section 4.4; units that only look different, as `hours since 2000-1-1` and
-/// `hours since 2000-01-01 00:00:00`, are the same.
-pub(crate) fn refuse_other_units(a: &Map<String, Value>, b: &Map<String, Value>) -> Result<()> {
-    let text = |attributes: &Map<String, Value>, name: &str| {
-        attributes.get(name).and_then(Value::as_str).map(str::to_owned)
+/// `h since 2000-01-01 00:00:00Z`, are the same. Units that differ and are not understood are an error.
+pub(crate) fn refuse_other_times(
+    a: &Map<String, Value>,
+    b: &Map<String, Value>,
+    least: Option<f64>,
+) -> Result<()> {
+    let units = [a, b].map(|attributes| attributes.get("units").and_then(Value::as_str));
+    let [Some(units_a), Some(units_b)] = units.map(|units| units.map(str::trim)) else {
+        return Ok(());
     };
-    let [units_a, units_b] = [a, b].map(|attributes| text(attributes, "units"));
-    let Some((units_a, units_b)) = units_a.zip(units_b) else { return Ok(()) };
-    let [time_a, time_b] = [&units_a, &units_b].map(|units| Units::of(units));
-    if (time_a.is_some() || time_b.is_some()) && time_a != time_b {
+    if !is_time(units_a) && !is_time(units_b) {
+        return Ok(());
+    }
+    let time = Reference::of(units_a);
+    if units_a != units_b && (time.is_none() || time != Reference::of(units_b)) {
         bail!(
             "its times are {units_a:?} in one and {units_b:?} in the other, so that equal numbers are different times; \
              write both in the same units"
         );
     }
-    let calendars = [a, b].map(|attributes| text(attributes, "calendar"));
-    if let ([Some(calendar_a), Some(calendar_b)], Some(time)) = (calendars, time_a)
-        && time.calendar(&calendar_a) != time.calendar(&calendar_b)
-    {
+    let is_after_reform = time.is_some_and(|time| time.is_after_reform(least));
+    let [calendar_a, calendar_b] =
+        [a, b].map(|attributes| calendar(attributes.get("calendar"), is_after_reform));
+    if calendar_a != calendar_b {
         bail!(
             "its times are in the calendar {calendar_a:?} in one and {calendar_b:?} in the other, so that equal numbers are \
              different times; write both in the same calendar"
@@ -35,50 +42,155 @@ pub(crate) fn refuse_other_units(a: &Map<String, Value>, b: &Map<String, Value>)
     Ok(())
 }
 
-/// The year of the Gregorian reform.
-const REFORM: f64 = 1582.0;
-
-/// Units of times: `hours since 2000-01-01`.
-#[derive(Debug, PartialEq)]
-struct Units {
-    /// The unit, without an s of its plural.
-    unit: String,
-    /// The numbers of the date and time from which it counts, without zeros at the end.
-    since: Vec<f64>,
-    /// Whether the year is before 0, or the time zone west of UTC.
-    signs: Vec<bool>,
+/// One name of a calendar that may have several. After the Gregorian reform, the standard calendar is the proleptic one, and xarray
+/// writes either.
+fn calendar(attribute: Option<&Value>, is_after_reform: bool) -> String {
+    let name = match attribute {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(name)) => name.trim().to_lowercase(),
+        Some(other) => other.to_string(),
+    };
+    match name.as_str() {
+        "" | "gregorian" => "standard".to_owned(),
+        "proleptic_gregorian" if is_after_reform => "standard".to_owned(),
+        "365_day" => "noleap".to_owned(),
+        "366_day" => "all_leap".to_owned(),
+        _ => name,
+    }
 }
 
-impl Units {
+/// The units of times that UDUNITS names, with their seconds.
+const UNITS: [(&[&str], f64); 7] = [
+    (&["d", "day", "days"], 86_400.0),
+    (&["h", "hr", "hrs", "hour", "hours"], 3_600.0),
+    (&["min", "mins", "minute", "minutes"], 60.0),
+    (&["s", "sec", "secs", "second", "seconds"], 1.0),
+    (&["ms", "msec", "msecs", "millisec", "millisecs", "millisecond", "milliseconds"], 1e-3),
+    (&["us", "microsec", "microsecs", "microsecond", "microseconds"], 1e-6),
+    (&["ns", "nanosec", "nanosecs", "nanosecond", "nanoseconds"], 1e-9),
+];
+
+/// The seconds of a unit.
+fn seconds(unit: &str) -> Option<f64> {
+    let unit = unit.to_lowercase();
+    UNITS.iter().find(|(names, _)| names.contains(&unit.as_str())).map(|(_, seconds)| *seconds)
+}
+
+/// Whether units count from an instant. UDUNITS has other words for `since`, which others than times have, too.
+fn is_time(units: &str) -> bool {
+    let mut before = "";
+    for word in units.split_whitespace() {
+        match word.to_lowercase().as_str() {
+            "since" => return true,
+            "after" | "from" | "ref" | "@" if seconds(before).is_some() => return true,
+            _ => before = word,
+        }
+    }
+    false
+}
+
+/// `hours since 2000-01-01 06:00:00 +01:00`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Reference {
+    /// The seconds of the unit.
+    unit: f64,
+    year: i64,
+    month: u32,
+    day: u32,
+    /// Seconds from midnight in UTC.
+    clock: f64,
+}
+
+impl Reference {
+    /// `None` for units that are not understood wholly.
     fn of(units: &str) -> Option<Self> {
-        let mut words = units.split_whitespace();
-        let (unit, since) = (words.next()?, words.next()?);
+        let (unit, rest) = units.split_once(char::is_whitespace)?;
+        let (since, date) = rest.trim_start().split_once(char::is_whitespace)?;
         if !since.eq_ignore_ascii_case("since") {
             return None;
         }
-        let date = words.collect::<Vec<_>>().join(" ");
-        let is_number = |c: char| c.is_ascii_digit() || c == '.';
-        let parts = date.split(|c: char| !is_number(c)).filter(|part| !part.is_empty());
-        let mut since: Vec<f64> = parts.filter_map(|part| part.parse().ok()).collect();
-        while since.len() > 3 && since.last() == Some(&0.0) {
-            since.pop();
-        }
-        let signs = vec![date.starts_with('-'), date.contains(" -") || date.contains("T-")];
-        let unit = unit.to_lowercase().trim_end_matches('s').to_owned();
-        Some(Self { unit, since, signs })
+        let mut rest = Rest(date.trim());
+        let sign = if rest.takes('-') { -1 } else { 1 };
+        let year = sign * i64::from(rest.number(u32::MAX)?);
+        let month = if rest.takes('-') { rest.number(12)? } else { return None };
+        let day = if rest.takes('-') { rest.number(31)? } else { 1 };
+        let clock = rest.clock()?;
+        let is_date = month > 0 && day > 0;
+        let reference = Self { unit: seconds(unit)?, year, month, day, clock };
+        (is_date && rest.0.is_empty()).then_some(reference)
     }
 
-    /// One name of a calendar that has several. From the Gregorian reform on, the standard calendar is the proleptic one, and
-    /// xarray writes either.
-    fn calendar(&self, name: &str) -> String {
-        let is_after_reform = self.since.first().is_some_and(|year| *year > REFORM);
-        match name.to_lowercase().as_str() {
-            "gregorian" => "standard".to_owned(),
-            "proleptic_gregorian" if is_after_reform => "standard".to_owned(),
-            "365_day" => "noleap".to_owned(),
-            "366_day" => "all_leap".to_owned(),
-            other => other.to_owned(),
+    /// Whether the reference and all values are in 1583 or later: the Gregorian reform was in October 1582.
+    fn is_after_reform(&self, least: Option<f64>) -> bool {
+        let days = (self.year - 1583) as f64 * 365.0;
+        self.year >= 1583 && least.is_none_or(|least| least * self.unit >= -days * 86_400.0)
+    }
+}
+
+/// What is left of a text that is read.
+struct Rest<'a>(&'a str);
+
+impl Rest<'_> {
+    /// Whether it begins with a character, which is then read.
+    fn takes(&mut self, character: char) -> bool {
+        let rest = self.0.strip_prefix(character);
+        self.0 = rest.unwrap_or(self.0);
+        rest.is_some()
+    }
+
+    /// Digits, as a number of at most `max`.
+    fn number(&mut self, max: u32) -> Option<u32> {
+        let end = self.0.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.0.len());
+        let (digits, rest) = self.0.split_at(end);
+        self.0 = rest;
+        digits.parse().ok().filter(|number| *number <= max)
+    }
+
+    /// The time of day with its zone, in seconds of UTC; midnight if there is none.
+    fn clock(&mut self) -> Option<f64> {
+        if self.0.is_empty() {
+            return Some(0.0);
         }
+        if !(self.takes('T') || self.takes(' ')) {
+            return None;
+        }
+        self.0 = self.0.trim_start();
+        let hours = self.number(23)?;
+        let minutes = if self.takes(':') { self.number(59)? } else { 0 };
+        let seconds = if self.takes(':') { self.seconds()? } else { 0.0 };
+        Some(f64::from(hours * 3_600 + minutes * 60) + seconds - self.zone()?)
+    }
+
+    /// Seconds with a fraction.
+    fn seconds(&mut self) -> Option<f64> {
+        let is_part = |c: char| c.is_ascii_digit() || c == '.';
+        let end = self.0.find(|c| !is_part(c)).unwrap_or(self.0.len());
+        let (number, rest) = self.0.split_at(end);
+        self.0 = rest;
+        number.parse().ok().filter(|seconds| *seconds < 60.0)
+    }
+
+    /// The seconds by which a time zone is before UTC.
+    fn zone(&mut self) -> Option<f64> {
+        self.0 = self.0.trim_start();
+        if ["", "Z", "UTC", "GMT"].contains(&self.0) {
+            self.0 = "";
+            return Some(0.0);
+        }
+        let is_west = self.takes('-');
+        if !is_west && !self.takes('+') {
+            return None;
+        }
+        let digits = self.0.find(|c: char| !c.is_ascii_digit()).unwrap_or(self.0.len());
+        let number = self.number(2_359)?;
+        let (hours, minutes) = match (digits, self.takes(':')) {
+            (1 | 2, true) => (number, self.number(59)?),
+            (1 | 2, false) => (number, 0),
+            (4, false) => (number / 100, number % 100),
+            _ => return None,
+        };
+        let seconds = f64::from(hours * 3_600 + minutes * 60);
+        Some(if is_west { -seconds } else { seconds })
     }
 }
 
@@ -89,31 +201,74 @@ mod tests {
     use super::*;
 
     fn is_refused(a: &Value, b: &Value) -> bool {
+        is_refused_from(a, b, Some(0.0))
+    }
+
+    fn is_refused_from(a: &Value, b: &Value, least: Option<f64>) -> bool {
         let [a, b] = [a, b].map(|one| one.as_object().unwrap());
-        refuse_other_units(a, b).is_err()
+        let refused = refuse_other_times(a, b, least).is_err();
+        assert_eq!(refused, refuse_other_times(b, a, least).is_err(), "{a:?}, {b:?}");
+        refused
+    }
+
+    fn units_are_refused(a: &str, b: &str) -> bool {
+        is_refused(&json!({"units": a}), &json!({"units": b}))
     }
 
     #[test]
     fn units_that_look_different_are_the_same() {
-        let all = [
-            "hours since 2000-01-01",
-            "hour since 2000-1-1 00:00:00",
-            "Hours since 2000-01-01T00:00:00.0",
-        ];
-        for a in all {
-            for b in all {
-                assert!(!is_refused(&json!({"units": a}), &json!({"units": b})), "{a}, {b}");
+        for same in [
+            &[
+                "hours since 2000-01-01",
+                "h since 2000-01",
+                "hr since 2000-1-1",
+                "hour since 2000-1-1 00:00:00",
+                "Hours  Since 2000-01-01T00:00:00.0",
+                " hours since 2000-01-01 00:00:00Z ",
+                "hours since 2000-01-01 0:0 UTC",
+                "hours since 2000-01-01 00:00:00 -00:00",
+                "hours since 2000-01-01 06:00+06",
+                "hours since 2000-01-01 06:30 +0630",
+            ][..],
+            &["seconds since 1970-1-1 0:0:0.5 -6:00", "s since 1970-01-01T06:00:00.50"],
+            &["days since -1-1-1", "d since -0001-01-01"],
+            // What is not understood is equal to itself.
+            &["days since 1-Jan-2000"],
+            &["6 hours since 2000-01-01", "6 hours since 2000-01-01 "],
+            &["degrees from north", "degree from north"],
+        ] {
+            for a in same {
+                assert!(same.iter().all(|b| !units_are_refused(a, b)), "{a}");
             }
         }
-        for other in [
-            "hours since 2001-01-01",
-            "days since 2000-01-01",
-            "hours since 2000-01-01 06:00",
-            "hours since -2000-01-01",
-            "hours since 2000-01-01 00:00:00 -06:00",
-            "hours",
+    }
+
+    #[test]
+    fn other_units_are_other_times() {
+        for (a, b) in [
+            ("hours since 2000-01-01", "hours since 2001-01-01"),
+            ("hours since 2000-01-01", "days since 2000-01-01"),
+            ("hours since 2000-01-01", "hours since 2000-01-01 06:00"),
+            ("hours since 2000-01-01", "hours since -2000-01-01"),
+            ("hours since 2000-01-01", "hours since 2000-01-01 00:00:00 -06:00"),
+            ("hours since 2000-01-01", "hours"),
+            // Time zones, with and without a blank.
+            ("hours since 2000-01-01 00:00:00+06:00", "hours since 2000-01-01 00:00:00-06:00"),
+            ("hours since 2000-01-01T00:00:00+0600", "hours since 2000-01-01T00:00:00-0600"),
+            ("hours since 2000-01-01 +06:00", "hours since 2000-01-01 06:00"),
+            ("hours since 2000-01-01 00:00 +06:00", "hours since 2000-01-01 00:00:06"),
+            ("hours since 2000-01-01 00:00 EST", "hours since 2000-01-01 00:00 UTC"),
+            // Dates that are not CF's.
+            ("days since 1-Jan-2000", "days since 1-Feb-2000"),
+            ("days since 2000-Jan-01", "days since 2000-Feb-01"),
+            ("days since 2000.01.01", "days since 2001.01.01"),
+            ("days since 2000-01-01 12:00 AM", "days since 2000-01-01 12:00 PM"),
+            ("days after 2000-01-01", "days after 2001-01-01"),
+            ("6 hours since 2000-01-01", "3 hours since 2000-01-01"),
+            ("ms since 2000-01-01", "m since 2000-01-01"),
+            ("days since 99999999999-01-01", "days since 99999999998-01-01"),
         ] {
-            assert!(is_refused(&json!({"units": all[0]}), &json!({"units": other})), "{other}");
+            assert!(units_are_refused(a, b), "{a}, {b}");
         }
     }
 
@@ -122,11 +277,28 @@ mod tests {
         let time = |calendar: &str| json!({"units": "days since 1850-01-01", "calendar": calendar});
         assert!(is_refused(&time("noleap"), &time("360_day")));
         assert!(!is_refused(&time("noleap"), &time("365_day")));
-        assert!(!is_refused(&time("standard"), &time("proleptic_gregorian")));
-        let early = |calendar: &str| json!({"units": "days since 1-1-1", "calendar": calendar});
-        assert!(is_refused(&early("standard"), &early("proleptic_gregorian")));
-        assert!(!is_refused(&early("standard"), &early("gregorian")));
+        assert!(!is_refused(&time("standard"), &time("Gregorian ")));
         assert!(!is_refused(&json!({"units": "K"}), &json!({"units": "degC"})));
         assert!(!is_refused(&json!({}), &json!({"units": "days since 1850-01-01"})));
+        // Without an attribute, the calendar is the standard one.
+        let without = json!({"units": "days since 1850-01-01"});
+        assert!(is_refused(&time("360_day"), &without) && !is_refused(&time("standard"), &without));
+    }
+
+    #[test]
+    fn the_standard_calendar_is_the_proleptic_one_after_the_reform() {
+        let time = |date: &str, calendar: &str| json!({"units": format!("days since {date}"), "calendar": calendar});
+        for (date, least, differs) in [
+            ("1850-01-01", Some(0.0), false),
+            ("1850-01-01", None, false),
+            ("1850-01-01", Some(-90_000.0), false),
+            ("2000-01-01", Some(-200_000.0), true),
+            ("1582-10-01", Some(0.0), true),
+            ("1-1-1", Some(0.0), true),
+            ("-2000-01-01", Some(0.0), true),
+        ] {
+            let [a, b] = ["standard", "proleptic_gregorian"].map(|calendar| time(date, calendar));
+            assert_eq!(is_refused_from(&a, &b, least), differs, "{date}, {least:?}");
+        }
     }
 }

@@ -34,17 +34,19 @@ fn parse_in_default_environment(text: &[u8], is_attributes: bool) -> Result<Docu
     let Ok(mut rest) = std::str::from_utf8(text) else { return Ok(serde_json::from_slice(text)) };
     let mut json = String::with_capacity(rest.len());
     let (mut changed, mut string, mut member) = (None, "", "");
-    let (mut parts, mut depth, mut has_bare) = (0, 0_usize, false);
+    let (mut parts, mut depth) = (0, 0_usize);
+    // Where bare numbers are, in quotes.
+    let mut bare = Vec::new();
     while let Some((token, after)) = first_token(rest) {
         let problem = problem(token);
-        match bare::quoted(token) {
-            Some(text) => {
-                has_bare = true;
-                json.push_str(&text);
+        match token {
+            _ if bare::is_bare(token) => {
+                bare.push(json.len()..json.len() + token.len() + 2);
+                json.extend(["\"", token, "\""]);
             }
             // A number in its place shows whether all else is JSON.
-            None if problem.is_some() => json.push('0'),
-            None => json.push_str(token),
+            _ if problem.is_some() => json.push('0'),
+            _ => json.push_str(token),
         }
         if token.starts_with('"') {
             string = token;
@@ -80,8 +82,17 @@ fn parse_in_default_environment(text: &[u8], is_attributes: bool) -> Result<Docu
         rest = after;
     }
     let mut document: Document = serde_json::from_str(&json);
-    if has_bare && let Ok(document) = &mut document {
-        bare::settle(document, is_attributes);
+    // A name for notes has a NUL, which has no other form in JSON.
+    if let Ok(document) = &mut document
+        && (!bare.is_empty() || json.contains("\\u0000"))
+    {
+        let (mut nulls, mut end) = (String::with_capacity(json.len()), 0);
+        for place in bare {
+            nulls.extend([&json[end..place.start], "null"]);
+            end = place.end;
+        }
+        nulls.push_str(&json[end..]);
+        bare::note(document, &serde_json::from_str(&nulls)?, is_attributes)?;
     }
     if let Some((problem, token, member)) = changed.filter(|_| document.is_ok()) {
         let place = if member.is_empty() { String::new() } else { format!("{member}: ") };

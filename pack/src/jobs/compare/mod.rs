@@ -19,7 +19,7 @@ use crate::check::chunk_check::Expected;
 use crate::check::comparison::{Comparison, Errors, Found, Keeps, Tolerance};
 use crate::check::metrics::{Metrics, Patterns};
 use crate::check::recorded::{RecordedBound, recorded_requirements};
-use crate::check::times::refuse_other_units;
+use crate::check::times::refuse_other_times;
 use crate::choose::goals::reached;
 use crate::error::{Error, Result, usage};
 use crate::jobs::advised::markers_alone;
@@ -207,8 +207,6 @@ impl CompareJob {
                 a.array().shape()
             );
         }
-        refuse_other_units(a.array().attributes(), b.array().attributes())
-            .with_context(|| self.b.display().to_string())?;
         let types = [a.element_type(), b.element_type()];
         let common = common(types);
         // Metrics are computed in float64.
@@ -217,11 +215,13 @@ impl CompareJob {
         let workers = Workers::within(runtime, memory)?;
         let markers = Markers::of(&a);
         let survey = survey(&a, &markers, &workers)?;
+        let [of_a, of_b] = [&a, &b].map(|source| source.array().attributes());
+        let least = survey.range().map(|(least, _)| least.to_f64());
+        refuse_other_times(of_a, of_b, least).with_context(|| self.b.display().to_string())?;
         // As packing an array alone, whose own goals hold in place of recommended ones.
         let own = OwnOptions::from(Requirement::options(&self.requirements));
         let (required, recommended_by) = self.required(|| markers_alone(&a), Some(&own))?;
         let of_record = self.recorded && self.tolerance.is_none() && required.is_empty();
-        let [of_a, of_b] = [&a, &b].map(|source| source.array().attributes());
         let recorded = of_record.then(|| RecordedBound::of(of_b, of_a));
         let required = if of_record { recorded_requirements(of_b, of_a) } else { required };
         let equal = AllClose { atol: 0.0, rtol: 0.0 };
