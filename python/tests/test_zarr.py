@@ -27,6 +27,8 @@ from zarr_recast.zarr import CastValue, NDBuffer, ScaleOffset  # noqa: E402
 NAN_MAP = {"encode": [("NaN", 255)], "decode": [(255, "NaN")]}
 FUSED = "zarr.core.codec_pipeline.FusedCodecPipeline"
 BATCHED = "zarr.core.codec_pipeline.BatchedCodecPipeline"
+DEFAULT = "zarr.buffer.cpu.NDBuffer"
+OURS = "zarr_recast.zarr.NDBuffer"
 
 
 @pytest.fixture(autouse=True)
@@ -163,7 +165,7 @@ def test_missing_chunks_of_bfloat16_hold_the_fill_value_in_every_byte_order(pipe
     assert store["c/0"].to_bytes() == elements.tobytes()
 
 
-@pytest.mark.parametrize("buffer", ["zarr_recast.zarr.NDBuffer", "zarr.buffer.cpu.NDBuffer"])
+@pytest.mark.parametrize("buffer", [OURS, DEFAULT])
 def test_every_selection_reads_the_same(pipeline, buffer):
     rows, columns = 23, 17
     elements = (np.arange(rows * columns) % 50 / 10 + 5).astype("float32").reshape(rows, columns)
@@ -191,6 +193,48 @@ def test_every_selection_reads_the_same(pipeline, buffer):
         np.testing.assert_array_equal(array[elements > 9], elements[elements > 9])
 
 
+@pytest.mark.parametrize("path, buffer", [(BATCHED, DEFAULT), (BATCHED, OURS), (FUSED, OURS)])
+def test_only_selected_elements_are_decoded(path, buffer):
+    store = {}
+    with zarr.config.set({"codec_pipeline.path": path, "ndbuffer": buffer}):
+        array = create(store, shape=(4, 6), filters=[CastValue(data_type="float64")])
+        array[:] = 7
+        stored = np.arange(12, dtype="float64").reshape(4, 3)
+        stored[3, 1] = 1e300
+        store["c/0/1"] = cpu.Buffer.from_bytes(stored.tobytes())
+        assert array[:3, 2:6].tolist() == [[7, 0, 1, 2], [7, 3, 4, 5], [7, 6, 7, 8]]
+        assert array[::2, 3].tolist() == [0, 6]
+        assert array[3, 5] == 11
+        assert array.oindex[[2, 3], [3, 5]].tolist() == [[6, 8], [9, 11]]
+        assert array.vindex[[3, 2], [3, 4]].tolist() == [9, 7]
+        # A write to a part of a chunk encodes all of it again, and so decodes all of it.
+        with pytest.raises(zarr_recast.CastError):
+            array[0, 3] = 8
+
+
+@pytest.mark.parametrize("buffer", [DEFAULT, OURS])
+def test_an_element_that_cannot_be_decoded_is_named_by_its_place_in_its_chunk(pipeline, buffer):
+    store = {}
+    with zarr.config.set({"ndbuffer": buffer}):
+        array = create(store, shape=(4, 6), filters=[CastValue(data_type="float64")])
+        stored = np.arange(12, dtype="float64").reshape(4, 3)
+        stored[3, 1] = 1e300
+        store["c/0/1"] = cpu.Buffer.from_bytes(stored.tobytes())
+        for read in [
+            lambda: array[:],
+            lambda: array[2:, 4:],
+            lambda: array[3, 1:],
+            lambda: array[3, 4],
+            lambda: array[1::2, 4],
+            lambda: array.oindex[[0, 3], [1, 4]],
+            lambda: array.vindex[[0, 3], [5, 4]],
+        ]:
+            with pytest.raises(zarr_recast.CastError) as caught:
+                read()
+            assert str(caught.value).startswith("element (3, 1) of a chunk of shape (4, 3): ")
+            assert caught.value.index == (3, 1) and caught.value.value == 1e300
+
+
 def test_a_chunk_that_was_decoded_to_a_result_still_has_its_elements():
     codec = CastValue(data_type="uint8")
     encoded = cpu.NDBuffer.from_numpy_array(np.arange(4, dtype="uint8"))
@@ -202,15 +246,12 @@ def test_a_chunk_that_was_decoded_to_a_result_still_has_its_elements():
     np.testing.assert_array_equal(whole.as_numpy_array(), np.arange(4, dtype="float32"))
 
 
-DEFAULT = "zarr.buffer.cpu.NDBuffer"
-
-
 def test_only_fast_reads_choose_a_buffer_and_only_in_place_of_the_default():
     for chosen in ("zarr.buffer.gpu.NDBuffer", DEFAULT):
         for fast_reads in (False, True):
             with zarr.config.set({"ndbuffer": chosen}):
                 zarr_recast.register(fast_reads=fast_reads)
-                ours = zarr.config.get("ndbuffer") == "zarr_recast.zarr.NDBuffer"
+                ours = zarr.config.get("ndbuffer") == OURS
                 assert ours == (fast_reads and chosen == DEFAULT)
 
 
@@ -522,7 +563,7 @@ print(default_buffer_prototype().nd_buffer.__module__)
 
 
 def test_a_buffer_is_selected_by_the_environment_alone():
-    assert run_python(BUFFER, ZARR_NDBUFFER="zarr_recast.zarr.NDBuffer") == ["zarr_recast.zarr"]
+    assert run_python(BUFFER, ZARR_NDBUFFER=OURS) == ["zarr_recast.zarr"]
     for environment in ({}, {"ZARR_NDBUFFER": DEFAULT}):
         assert run_python(BUFFER, **environment) == ["zarr.core.buffer.cpu"]
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from math import prod
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -120,11 +121,35 @@ def _encode(data_type: str, codecs: tuple[str, ...], array: Any) -> Any:
         raise _in_chunk(error, array.shape, error.reason == "out-of-range") from None
 
 
-def _decode_into(data_type: str, codecs: tuple[str, ...], array: Any, decoded: Any) -> None:
+@dataclass(frozen=True)
+class _Part:
+    """The place of a part in its chunk, for errors: the shape of the chunk, and the selections that led here."""
+
+    shape: tuple[int, ...]
+    keys: tuple[Any, ...] = ()
+
+    def then(self, key: Any) -> _Part:
+        """The place of a part of this part."""
+        return replace(self, keys=(*self.keys, key))
+
+    def in_chunk(self, error: CastError) -> CastError:
+        """The same error with the place of its element in the chunk."""
+        places: Any = np.arange(prod(self.shape)).reshape(self.shape)
+        for key in self.keys:
+            places = places[key]
+        place = np.asarray(places)[error.index]
+        index = tuple(int(i) for i in np.unravel_index(place, self.shape))
+        text = str(error).replace(f"element {error.index}", f"element {index}", 1)
+        return _in_chunk(CastError(text, **error.__dict__ | {"index": index}), self.shape, False)
+
+
+def _decode_into(
+    data_type: str, codecs: tuple[str, ...], array: Any, decoded: Any, part: _Part
+) -> None:
     try:
         _chain(data_type, *codecs).decode_into(array, decoded)
     except CastError as error:
-        raise _in_chunk(error, array.shape, False) from None
+        raise part.in_chunk(error) from None
 
 
 def _in_chunk(error: CastError, shape: tuple[int, ...], has_no_room: bool) -> CastError:
@@ -164,6 +189,7 @@ class _Deferred(NDBuffer):
         self.data_type = ""
         self.codecs: tuple[str, ...] = ()
         self._decoded: np.dtype[Any] | None = None
+        self._part = _Part(())
 
     @classmethod
     def of(
@@ -172,10 +198,12 @@ class _Deferred(NDBuffer):
         data_type: str,
         codecs: tuple[str, ...],
         decoded: np.dtype[Any] | None,
+        part: _Part | None = None,
     ) -> _Deferred:
-        """The result of a codec for another chunk; it decodes if there is a decoded data type."""
+        """The result of a codec for a chunk or a part of one; it decodes if there is a decoded data type."""
         chunk = cls(None)
         chunk.before, chunk.data_type, chunk.codecs, chunk._decoded = before, data_type, codecs, decoded
+        chunk._part = part or _Part(before.shape)
         return chunk
 
     @property
@@ -198,7 +226,7 @@ class _Deferred(NDBuffer):
                 self._result = _encode(self.data_type, self.codecs, array)
             else:
                 decoded = np.empty(array.shape, self._decoded)
-                _decode_into(self.data_type, self.codecs, array, decoded)
+                _decode_into(self.data_type, self.codecs, array, decoded, self._part)
                 self._result = decoded
             self.before = None
         return self._result
@@ -213,17 +241,19 @@ class _Deferred(NDBuffer):
         encoded, part = before.as_ndarray_like(), array[key]
         if part.shape != encoded.shape or part.dtype != self._decoded:
             return False
-        _decode_into(self.data_type, self.codecs, encoded, part)
+        _decode_into(self.data_type, self.codecs, encoded, part, self._part)
         return True
 
     def __getitem__(self, key: Any) -> Any:
-        """A part of the chunk; the whole chunk stays undecoded."""
+        """A part of the chunk. It stays undecoded, and its elements are all that will be decoded."""
         before = self.before
-        if before is not None and self._decoded is not None and _are_slices(key):
-            shape = before.shape
-            if [part.indices(n) for part, n in zip(key, shape)] == [(0, n, 1) for n in shape]:
-                return self
-        return super().__getitem__(key)
+        if before is None or self._decoded is None:
+            return super().__getitem__(key)
+        shape = before.shape
+        if _are_slices(key) and [part.indices(n) for part, n in zip(key, shape)] == [(0, n, 1) for n in shape]:
+            return self
+        part = self._part.then(key)
+        return _Deferred.of(before[key], self.data_type, self.codecs, self._decoded, part)
 
 
 def _are_slices(key: Any) -> bool:
@@ -370,17 +400,23 @@ class _RecastCodec(ArrayArrayCodec):
         return chunk_spec.prototype.nd_buffer.from_ndarray_like(encoded)
 
     def _decode_sync(self, chunk_array: NDBuffer, chunk_spec: ArraySpec) -> NDBuffer:
+        return self._decode_later(chunk_array, chunk_spec, (NDBuffer,))
+
+    def _decode_later(
+        self, chunk_array: NDBuffer, chunk_spec: ArraySpec, buffers: tuple[type, ...]
+    ) -> NDBuffer:
+        """Decode a chunk, but only when its elements are needed if they go to one of some buffers."""
         data_type, codecs = chunk_spec.dtype.to_json(zarr_format=3), (self._json,)
         if isinstance(chunk_array, _Deferred) and (before := chunk_array.before) is not None:
             if chunk_array.decodes:
                 codecs += chunk_array.codecs
                 chunk_array = before
         native, buffer = chunk_spec.dtype.to_native_dtype(), chunk_spec.prototype.nd_buffer
-        if self._follows or buffer is NDBuffer:
+        if self._follows or buffer in buffers:
             return _Deferred.of(chunk_array, data_type, codecs, native)
         array = chunk_array.as_ndarray_like()
         decoded = np.empty(array.shape, native)
-        _decode_into(data_type, codecs, array, decoded)
+        _decode_into(data_type, codecs, array, decoded, _Part(array.shape))
         return buffer.from_ndarray_like(decoded)
 
     # Batches are processed here too: a task for each chunk would cost as much as its elements.
@@ -394,7 +430,13 @@ class _RecastCodec(ArrayArrayCodec):
         self, chunks_and_specs: Iterable[tuple[NDBuffer | None, ArraySpec]]
     ) -> Iterable[NDBuffer | None]:
         """Decode a batch of chunks."""
-        return [chunk if chunk is None else self._decode_sync(chunk, spec) for chunk, spec in chunks_and_specs]
+        # The pipeline that calls this selects from the chunk in the same thread. The other one may call
+        # `_decode_sync` in several threads and select in one, so that waiting would take the decoding there.
+        buffers = (NDBuffer, cpu.NDBuffer)
+        return [
+            chunk if chunk is None else self._decode_later(chunk, spec, buffers)
+            for chunk, spec in chunks_and_specs
+        ]
 
     async def _encode_single(self, chunk_array: NDBuffer, chunk_spec: ArraySpec) -> NDBuffer | None:
         return self._encode_sync(chunk_array, chunk_spec)
