@@ -83,14 +83,16 @@ pub(crate) struct Man {
 /// Reads INPUT once for its range, chooses offset, scale and the smallest integer type, and writes OUTPUT
 /// with the codecs scale_offset and cast_value. Every element is decoded and checked before OUTPUT appears.
 ///
-/// Say how exact the result must be with --max-abs-error, --error-over-range, --max-rel-error, --max-mean-error,
-/// --mean-error-over-range and --max-mean-rel-error, of which all that are given hold, or with --lossless, --precision or --auto; or give --scale and --offset; --scale 1 with --data-type casts the values as they are. Integers need
-/// none of these: they are kept exactly, in the narrowest type. In a group, integer arrays are copied
-/// unless --include or a table of --config names them.
+/// Say how exact the result must be with one or more of --max-abs-error, --error-over-range, --max-rel-error,
+/// --max-mean-error, --mean-error-over-range and --max-mean-rel-error (all that are given hold), or with --lossless,
+/// --precision or --auto. Or give --scale and --offset; --scale 1 with --data-type only casts the values. Integers need
+/// no bound: they are kept exactly, in the narrowest type. In a group, integer arrays are copied unless --include or a
+/// table of --config names them.
 ///
-/// In a group, bounds may be given several times, also for single arrays: -e t2m=0.01 -e 'precip*=1e-5'. Names
-/// are those of --include, and the first that matches counts, in place of the bound for all and of a table's. A path is
-/// packed in any case; a pattern is for arrays that are packed without it.
+/// In a group, bounds may be given several times, also for single arrays: -e t2m=0.01 -e 'precip*=1e-5'. Names are
+/// paths or patterns, as for --include. The first name that matches an array counts; its bound replaces a table's bound
+/// and the bound for all arrays. An array named by its path is always packed; a pattern changes only the bound of arrays
+/// that are packed anyway.
 #[derive(Args, Clone, Debug)]
 #[command(after_help = "Example: recast pack sst.zarr sst_packed.zarr --max-abs-error 0.005")]
 pub(crate) struct Pack {
@@ -103,13 +105,14 @@ pub(crate) struct Pack {
     /// Bounds with names; see [`Pack::separate`].
     #[arg(skip)]
     pub(crate) bounds: Vec<ArrayRule>,
-    /// Fits the codecs to INPUT and these arrays together. If each is packed with this list, all get the
+    /// Fits the codecs to INPUT and these arrays together. If each array is packed with this list, all get the
     /// same codecs. In a group: the arrays that match (as with --include).
     #[arg(long, value_name = "ARRAY", num_args = 1.., conflicts_with_all = ["scale", "offset", "from_cf"])]
     pub(crate) scale_from: Vec<PathBuf>,
-    /// Keeps what a file recommends for each array by its names and levels, such as recommendations.yaml of the Python package
-    /// compression-recommendations. Arrays for which nothing is recommended are copied, unless a bound is given, and the report
-    /// names them. Tables of --config and bounds with names hold in place of it.
+    /// Keeps the recommendations of a file, such as recommendations.yaml of the Python package
+    /// compression-recommendations, for each array by its names and levels. Arrays without a recommendation are copied,
+    /// unless a bound is given, and the report names them. Tables of --config and bounds with names replace the
+    /// recommendation.
     #[arg(long, value_name = "FILE.yaml", conflicts_with = "from_cf")]
     pub(crate) recommendations: Option<PathBuf>,
     /// Writes nothing. Prints the codecs as JSON, and size and error estimated from a sample of the chunks;
@@ -120,7 +123,7 @@ pub(crate) struct Pack {
     /// values and errors.
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
-    /// Leaves out the attribute `recast` that says where the values come from.
+    /// Leaves out the attribute `recast`, which records the type of INPUT and the bound.
     #[arg(long)]
     pub(crate) no_provenance: bool,
     #[command(flatten)]
@@ -190,8 +193,9 @@ impl Migrate {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Groups")]
 pub(crate) struct Group {
-    /// Packs only arrays that match, and those that a table or a bound names by their paths: a path in the group, such as
-    /// deep/t2m, or a pattern for paths with *, ? and ** for any folders. May be given several times.
+    /// Packs only arrays that match, and arrays that a table or a bound names by their paths. GLOB is a path in the group,
+    /// such as deep/t2m, or a pattern for paths: *, ? and [ab] stand for characters, ** for folders. May be given several
+    /// times.
     #[arg(long, value_name = "GLOB")]
     pub(crate) include: Vec<String>,
     /// Copies arrays that match. May be given several times.
@@ -201,27 +205,27 @@ pub(crate) struct Group {
     /// formula_terms name, and arrays that are times, latitudes or longitudes by their units, axis or standard_name.
     #[arg(long, conflicts_with = "from_cf")]
     pub(crate) all: bool,
-    /// Packs packed arrays, too: their decoded values, with an error that comes on top of the one they have.
+    /// Packs packed arrays, too: their decoded values, so that the new error adds to the old one.
     #[arg(long, conflicts_with = "from_cf")]
     pub(crate) repack: bool,
-    /// Copies an array that cannot be packed, as it is, and goes on with the others. Exit status 1 at the end, and a list
-    /// of what failed.
+    /// Copies an array that cannot be packed, and goes on with the others. The run ends with exit status 1 and a list of
+    /// the arrays that failed.
     #[arg(long)]
     pub(crate) keep_going: bool,
     /// Settings for single arrays: [[array]] tables with a name (as for --include; the first that matches counts)
-    /// and flags of this command without their dashes (grid = false for --no-grid), or skip = true. Flags beside it hold for
-    /// all arrays, unless their table says otherwise.
+    /// and flags of this command without their dashes (grid = false for --no-grid), or skip = true. Flags beside --config
+    /// apply to all arrays, unless their table says otherwise.
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) config: Option<PathBuf>,
 }
 
-/// Shows which error bound to choose: what bounds from coarse to fine would cost and lose.
+/// Helps to choose the error bound: lists bounds from coarse to fine, with the size and the loss of each.
 ///
-/// Reads a sample of INPUT (all of it up to 16 MiB, else some 8 MiB), and writes no array. Says what is known of the values (such as that all are
-/// multiples of 0.01), and lists bounds, each with its estimated size and error, and the share of the information that the
-/// bits of neighbours have of each other. That share is evidence, not the answer: it does not know what the data are for.
-/// The last lines are commands to copy. Of a group, each array that recast pack would pack gets a line, and --write a table
-/// in a file for --config.
+/// Reads a sample of INPUT (all of it up to 16 MiB, else some 8 MiB), and writes no array. Shows properties of the values
+/// (such as that all are multiples of 0.01), and lists bounds, each with its estimated size and error, and with the share
+/// of information that it keeps: how much the bits of neighbours tell about each other. That share is evidence, not the
+/// answer: it does not know what the data are for. The last lines are commands to copy. In a group, each array that recast
+/// pack would pack gets a line; --write puts a table for each into a file for --config.
 #[derive(Args, Debug)]
 #[command(after_help = "Example: recast suggest era5.zarr --write recast.toml")]
 pub(crate) struct Suggest {
@@ -230,7 +234,8 @@ pub(crate) struct Suggest {
     /// Writes a recast.toml for the arrays of a group, which recast pack --config takes.
     #[arg(long, value_name = "FILE.toml")]
     pub(crate) write: Option<PathBuf>,
-    /// Marks what a file recommends for each array by its names and levels, and writes that with --write; see recast pack.
+    /// Marks the bound that a file recommends for each array by its names and levels, and writes it with --write; see
+    /// recast pack.
     #[arg(long, value_name = "FILE.yaml")]
     pub(crate) recommendations: Option<PathBuf>,
     /// Writes an HTML page with the ladder, the size over the bound as a curve, and the information of each bit.
@@ -293,12 +298,11 @@ pub(crate) struct Unpack {
 
 /// Checks that every element of B is within a tolerance of the same element of A.
 ///
-/// |B − A| must not exceed --atol + --rtol · |A|, or B must keep the bounds, limits and signs that are given as for recast pack, all of
-/// them. Without any, it must not exceed the bound that the attribute `recast` of B
-/// records, and if there is none, B must equal A. NaN must be NaN, and infinities the same; missing values of A must be the
-/// same, and no other value of B may equal one of them.
-/// Exit status 1 if an element is over; the error names the first and the worst. If A and B are groups,
-/// each array is checked with the one of the same path, and an array that only one of them has fails.
+/// |B − A| must not exceed --atol + --rtol · |A|, or B must keep all bounds, limits and signs that are given, as for recast
+/// pack. Without any of them, B must keep the bounds that its attribute `recast` records; without that attribute, B must
+/// equal A. NaN must be NaN, infinities and missing values of A must be the same in B, and no other value of B may equal a
+/// missing value. Exit status 1 if an element is over; the error names the first and the worst. If A and B are groups,
+/// arrays are matched by path, and an array that only one group has fails.
 #[derive(Args, Debug)]
 #[command(after_help = "Example: recast verify sst.zarr sst_packed.zarr --atol 0.005")]
 pub(crate) struct Verify {
@@ -310,8 +314,8 @@ pub(crate) struct Verify {
 
 /// Shows how far two arrays of one shape, or two groups, differ, whatever their types, chunks and codecs.
 ///
-/// Of bounds, limits and signs that are given as for recast pack, it shows what is reached, and how many elements break one.
-/// recast verify judges them, by its exit status, too.
+/// With bounds, limits or signs, as for recast pack, it shows the value reached for each, and the number of elements that
+/// break it. recast verify judges, by its exit status, too.
 #[derive(Args, Debug)]
 #[command(
     after_help = "Example: recast compare sst.zarr sst_packed.zarr --report differences.html"
@@ -327,8 +331,8 @@ pub(crate) struct Compare {
     pub(crate) metrics: bool,
     #[command(flatten)]
     pub(crate) required: Required,
-    /// Checks what a file recommends for each array of A, as recast pack does; arrays for which nothing is recommended as
-    /// without it.
+    /// Checks the recommendations of a file for each array of A, as recast pack keeps them. Arrays without a
+    /// recommendation are checked as without this flag.
     #[arg(long, value_name = "FILE.yaml")]
     pub(crate) recommendations: Option<PathBuf>,
     #[command(flatten)]
@@ -352,9 +356,9 @@ impl Compare {
 
 /// Turns arrays of Zarr v1 and v2, and codecs of numcodecs, into Zarr v3 with scale_offset and cast_value.
 ///
-/// The numcodecs codecs are fixedscaleoffset and astype. Writes new metadata over the same chunks if that
-/// gives the same values, and else says why not. Every bit of every element is compared before and after.
-/// A group is migrated with everything in it.
+/// The numcodecs codecs are fixedscaleoffset and astype. Writes new metadata over the same chunks if they decode to the
+/// same values, and otherwise says why not. Every bit of every element is compared before and after. A group is migrated
+/// with everything in it.
 #[derive(Args, Debug)]
 #[command(after_help = "Example: recast migrate old.zarr new.zarr")]
 pub(crate) struct Migrate {
@@ -400,7 +404,8 @@ pub(crate) struct Resources {
     /// Threads to work with; by default one for each processor.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// The memory that chunks may take, such as 500MB or 2GiB; if it is short, fewer threads run. By default there is no limit.
+    /// The most memory that chunks may take, such as 500MB or 2GiB; with little memory, fewer threads run. By default there
+    /// is no limit.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) max_memory: Option<u64>,
     /// Reads arrays even if their fill value does not survive the codecs; zarr-python writes such arrays.
@@ -414,13 +419,16 @@ pub(crate) struct Common {
     /// Replaces an array or a group at OUTPUT by another, once the new one is complete.
     #[arg(long)]
     pub(crate) overwrite: bool,
-    /// Waits until the disk has OUTPUT before OUTPUT replaces anything, so that a power cut leaves it or what was there.
+    /// Waits until the disk has OUTPUT before OUTPUT replaces anything, so that a power cut leaves the new OUTPUT or the
+    /// old one.
     #[arg(long)]
     pub(crate) sync: bool,
-    /// Refuses INPUT if a link in it leads out of it. Otherwise such links are followed, and the report names them.
+    /// Refuses INPUT if a link in INPUT leads out of it. Without this flag, such links are followed, and the report names
+    /// them.
     #[arg(long)]
     pub(crate) no_outside_links: bool,
-    /// Adds OUTPUT to a group that INPUT is in. Otherwise that is refused: readers of the group may lack the codecs.
+    /// Lets OUTPUT be added to a group that contains INPUT. Without this flag that is refused, because readers of the group
+    /// may lack the codecs.
     #[arg(long)]
     pub(crate) into_group: bool,
     #[command(flatten)]
