@@ -99,10 +99,10 @@
 //!
 //! `numcodecs.delta` stores differences, so a part of a chunk needs all of it: the whole chunk is decoded.
 //!
-//! # Arrays of strangers
+//! # Untrusted arrays
 //! Whatever the elements and the metadata are, these codecs return values or an error: no panic, and memory in
-//! proportion to the bytes that reach them. All else is zarrs' own, which reads a stored chunk whole and decodes it as far as
-//! its compressor claims: a few bytes may ask for more memory than there is, which ends the process. The jobs of
+//! proportion to the bytes that reach them. zarrs itself reads a stored chunk whole and decodes it to the size that the
+//! compressor claims: a few bytes may ask for more memory than there is, which ends the process. The jobs of
 //! `recast-pack` bound every decoder; other programs should limit the memory of the process.
 //!
 //! # Large arrays as a whole
