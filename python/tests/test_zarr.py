@@ -165,13 +165,28 @@ def test_missing_chunks_of_bfloat16_hold_the_fill_value_in_every_byte_order(pipe
     assert store["c/0"].to_bytes() == elements.tobytes()
 
 
+TRANSPOSE = zarr.codecs.TransposeCodec(order=(1, 0))
+
+
 @pytest.mark.parametrize("buffer", [OURS, DEFAULT])
-def test_every_selection_reads_the_same(pipeline, buffer):
+@pytest.mark.parametrize(
+    "layout",
+    [
+        {"filters": packed(), "chunks": (5, 17)},
+        {"filters": [*packed(), TRANSPOSE], "chunks": (5, 6)},
+        {"filters": [TRANSPOSE, *packed()], "chunks": (5, 6)},
+        {"filters": [packed()[0], TRANSPOSE, packed()[1]], "chunks": (5, 6)},
+        {"filters": packed(), "chunks": (5, 6), "shards": (10, 18)},
+        {"filters": packed(), "chunks": (5, 17), "compressors": zarr.codecs.ZstdCodec()},
+    ],
+    ids=["plain", "transposed behind", "transposed before", "transposed between", "sharded", "zstd"],
+)
+def test_every_selection_reads_the_same(pipeline, buffer, layout):
     rows, columns = 23, 17
     elements = (np.arange(rows * columns) % 50 / 10 + 5).astype("float32").reshape(rows, columns)
     elements[3, 4] = np.nan
     with zarr.config.set({"ndbuffer": buffer}):
-        array = create(shape=elements.shape, chunks=(5, 17), filters=packed())
+        array = create(shape=elements.shape, **layout)
         array[:] = elements
         for key in [
             (slice(None), slice(None)),
