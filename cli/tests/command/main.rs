@@ -4,6 +4,7 @@
 mod bounds;
 mod common;
 mod compare;
+mod documents;
 #[cfg(unix)]
 mod faults;
 mod groups;
