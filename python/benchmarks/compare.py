@@ -115,9 +115,11 @@ def cast_value_pairs(quick):
             if ratio < 1:  # noise, or not: look again, longer
                 ratio = measure(40)
             ratios[source, target, rounding, mode, entries is not None] = ratio
+
     def mean(chosen):
         logs = [math.log(ratio) for case, ratio in ratios.items() if chosen(case)]
-        return f"{math.exp(sum(logs) / len(logs)):.2f}×"
+        # The quick choice of pairs leaves some classes out.
+        return f"{math.exp(sum(logs) / len(logs)):.2f}×" if logs else "–"
 
     table("cast_value_rs", *(f"to {target}" for target in CLASSES))
     for source in CLASSES:
