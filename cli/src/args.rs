@@ -110,9 +110,9 @@ pub(crate) struct Pack {
     #[arg(long, value_name = "ARRAY", num_args = 1.., conflicts_with_all = ["scale", "offset", "from_cf"])]
     pub(crate) scale_from: Vec<PathBuf>,
     /// Keeps the recommendations of a file, such as recommendations.yaml of the Python package
-    /// compression-recommendations, for each array by its names and levels. Arrays without a recommendation are copied,
-    /// unless a bound is given, and the report names them. Tables of --config and bounds with names replace the
-    /// recommendation.
+    /// compression-recommendations, for each array by its names and levels. Goals for all arrays hold, too. Arrays without
+    /// a recommendation are copied, unless a bound is given, and the report names them. Tables of --config and bounds with
+    /// names replace the recommendation.
     #[arg(long, value_name = "FILE.yaml", conflicts_with = "from_cf")]
     pub(crate) recommendations: Option<PathBuf>,
     /// Writes nothing. Prints the codecs as JSON, and size and error estimated from a sample of the chunks;
@@ -332,7 +332,7 @@ pub(crate) struct Compare {
     #[command(flatten)]
     pub(crate) required: Required,
     /// Checks the recommendations of a file for each array of A, as recast pack keeps them. Arrays without a
-    /// recommendation are checked as without this flag.
+    /// recommendation, which the report names, are checked as without this flag.
     #[arg(long, value_name = "FILE.yaml")]
     pub(crate) recommendations: Option<PathBuf>,
     #[command(flatten)]

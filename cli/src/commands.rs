@@ -142,7 +142,8 @@ fn compare_as(arguments: &Compare, judged: impl Fn(CompareJob) -> CompareJob) ->
     let charts = place.is_some();
     let runtime = resources.runtime(*show)?;
     let recommendations = recommendations(arguments.recommendations.as_deref())?;
-    let job = CompareJob { requirements: required.all(), recommendations, ..CompareJob::new(a, b) };
+    let (requirements, missing) = (required.all(), required.missing.clone());
+    let job = CompareJob { requirements, missing, recommendations, ..CompareJob::new(a, b) };
     let job = judged(CompareJob { charts, metrics: *metrics, ..job });
     let title = format!("{} compared with {}", as_shown(b), as_shown(a));
     finish(place, &title, &job.run_path(&runtime)?, *show)

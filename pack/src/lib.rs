@@ -107,6 +107,7 @@ pub mod report {
     pub use crate::jobs::suggest::{Advised, Mark, Rung, Suggestion};
     pub use crate::metadata::shard_codecs::{Readers, Reading};
     pub use crate::options::Reached;
+    pub use crate::recommend::Recommended;
     pub use crate::round::rounder::Rounded;
     pub use crate::round::seen::SeenRounding;
     pub use crate::scan::axes::Axis;

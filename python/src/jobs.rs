@@ -173,6 +173,7 @@ impl Compare {
             recorded: self.judges,
             measures_only: !self.judges,
             requirements: Requirement::of(options),
+            missing: options.missing.clone(),
             rules: array_rules(&self.rules),
             recommendations: self.recommendations.as_ref().map(Recommended::read).transpose()?,
             metrics: self.metrics,

@@ -51,8 +51,8 @@ impl Report for CompareReport {
         if !self.requirements.is_empty() {
             table.lines("required", self.requirements.iter().map(ToString::to_string));
         }
-        if let Some(by) = &self.recommended_by {
-            table.row("recommended", format!("by {by}"));
+        if let Some(recommended) = &self.recommended {
+            table.row("recommended", recommended.to_string());
         }
         if let Some(over) = counts.over {
             table.row("over", count(over));
@@ -79,10 +79,17 @@ impl Report for GroupComparison {
                 table.lines(label, only);
             }
         }
+        if reports(&self.arrays).all(|(_, report)| report.metrics.is_none()) {
+            let means = reports(&self.arrays)
+                .map(|(array, report)| format!("{array}: {}", errors::in_the_mean(&report.error)));
+            table.detailed_lines("in the mean", means.collect::<Vec<_>>());
+        }
         let all = &self.total;
         table.row("elements", count(all.elements));
         let reports = reports(&self.arrays);
-        recommended(reports.filter_map(|(_, report)| report.recommended_by.as_deref()), table);
+        let each =
+            reports.filter_map(|(array, report)| Some((array, report.recommended.as_ref()?)));
+        recommended(each, table);
         if self.recorded {
             table.row("bounds", "those that the attributes recast of B record; else 0");
         }
@@ -145,7 +152,15 @@ fn line(report: &CompareReport) -> String {
     let metrics = report.metrics.as_ref().map_or_else(String::new, |found| {
         let number = |number: Option<f64>| number.map_or("none".to_owned(), |n| format!("{n:.7}"));
         let dssim = found.dssim.as_ref().map(|dssim| dssim.least);
-        format!(", correlation {}, DSSIM {}", number(found.correlation), number(dssim))
+        let gradients = found.gradients.iter().map(|one| one.max).reduce(f64::max);
+        let gradient = gradients.map(|max| format!(", gradient {}", measured(max)));
+        format!(
+            ", {}, correlation {}{}, DSSIM {}",
+            errors::in_the_mean(&report.error),
+            number(found.correlation),
+            gradient.unwrap_or_default(),
+            number(dssim)
+        )
     });
     format!("{types}, max error {error}{metrics}{lost}{kinds}{over}{allowed}{required}")
 }

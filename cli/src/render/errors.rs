@@ -20,15 +20,23 @@ pub(super) fn rows(errors: &Errors, table: &mut Table, bound: &str, in_one_row: 
     if let Some(worst) = &errors.worst {
         table.detail("", worst.to_string());
     }
-    let psnr = errors.psnr.map(|psnr| ("PSNR", format!("{psnr:.1} dB")));
-    let means = [("mean error", errors.mean), ("bias", errors.bias), ("RMSE", errors.rmse)];
-    let means = means.map(|(label, mean)| (label, measured(mean))).into_iter().chain(psnr);
     if in_one_row {
-        let texts: Vec<String> = means.map(|(label, text)| format!("{label} {text}")).collect();
-        table.row("in the mean", texts.join(", "));
+        table.row("in the mean", in_the_mean(errors));
     } else {
-        for (label, text) in means {
+        for (label, text) in means(errors) {
             table.detail(label, text);
         }
     }
+}
+
+/// The errors of all values together.
+fn means(errors: &Errors) -> impl Iterator<Item = (&'static str, String)> {
+    let psnr = errors.psnr.map(|psnr| ("PSNR", format!("{psnr:.1} dB")));
+    let means = [("mean error", errors.mean), ("bias", errors.bias), ("RMSE", errors.rmse)];
+    means.map(|(label, mean)| (label, measured(mean))).into_iter().chain(psnr)
+}
+
+/// The same in one line.
+pub(super) fn in_the_mean(errors: &Errors) -> String {
+    means(errors).map(|(label, text)| format!("{label} {text}")).collect::<Vec<_>>().join(", ")
 }

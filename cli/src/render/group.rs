@@ -1,6 +1,8 @@
 //! Reports of groups, as text.
 
-use recast_pack::report::{Charts, Reached};
+use std::collections::BTreeMap;
+
+use recast_pack::report::{Charts, Reached, Recommended};
 use recast_pack::text::{count, measured, number_of_arrays, visible};
 use recast_pack::{ArrayOutcome, ArrayReport, GroupReport, Outcome, PackReport};
 
@@ -54,12 +56,26 @@ pub(super) fn required(all: &[Reached]) -> String {
     all.iter().map(|one| format!("; {one}")).collect::<Vec<_>>().concat()
 }
 
-/// Adds a row about who recommends the requirements of arrays, given for each of them.
-pub(super) fn recommended<'a>(by: impl Iterator<Item = &'a str>, table: &mut Table) {
-    let by: Vec<&str> = by.collect();
+/// Adds rows about who recommends the requirements of arrays, and about arrays of which recommendations say nothing.
+pub(super) fn recommended<'a>(
+    all: impl Iterator<Item = (&'a str, &'a Recommended)>,
+    table: &mut Table,
+) {
+    let all: Vec<_> = all.collect();
+    let by: Vec<&str> = all.iter().filter_map(|(_, recommended)| recommended.by()).collect();
     if let Some(source) = by.first() {
         let number = number_of_arrays(by.len() as u64);
         table.row("recommended", format!("for {number}, by {source}"));
+    }
+    let mut others: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (array, recommended) in all {
+        match recommended {
+            Recommended::By(_) => {}
+            Recommended::Not(reason) => others.entry(reason).or_default().push(array),
+        }
+    }
+    for (reason, arrays) in others {
+        table.row("recommended", format!("not for {}: {reason}", arrays.join(", ")));
     }
 }
 
@@ -87,11 +103,11 @@ impl Report for GroupReport<ArrayReport> {
             }
         }
         for (array, report) in packed(self) {
-            for (label, text) in notes(report) {
+            for (label, text) in notes(report, true) {
                 table.row(label, format!("{array}: {text}"));
             }
         }
-        let beyond = packed(self).filter_map(|(array, report)| match beyond(report)? {
+        let beyond = packed(self).filter_map(|(array, report)| match beyond(report, true)? {
             (text, true) => Some(format!("{array}: {text}")),
             (_, false) => None,
         });
@@ -107,7 +123,11 @@ impl Report for GroupReport<ArrayReport> {
                 table.detailed_lines("", &beyond);
             }
         }
-        recommended(packed(self).filter_map(|(_, report)| report.recommended_by.as_deref()), table);
+        let each = packed(self);
+        recommended(
+            each.filter_map(|(array, report)| Some((array, report.recommended.as_ref()?))),
+            table,
+        );
         warnings(self, table);
         let words = Words { done: "packed", kept: "copied", failed: "failed, so it is copied" };
         arrays(&self.arrays, &words, line, table);

@@ -48,6 +48,9 @@ impl Report for ArrayInfo {
         if let Some(bound) = self.bound_of_last {
             table.row("bound", format!("against what it was packed from, {bound}"));
         }
+        if !self.requirements.is_empty() {
+            table.lines("keeps", self.requirements.iter().map(ToString::to_string));
+        }
         if let Some(precision) = self.precision {
             table.row("precision", precision.to_string());
         }

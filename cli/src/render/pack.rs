@@ -1,9 +1,9 @@
 //! The report of packing an array, for people.
 
 use recast_kernels::{OutOfRange, Scalar};
-use recast_pack::report::{Charts, Counts, Reached, Suspect};
+use recast_pack::report::{Charts, Counts, Reached, Recommended, Suspect};
 use recast_pack::text::{bytes, count, measured, number_of_arrays, scalar_text, times_smaller};
-use recast_pack::{Compressor, PackOptions, PackReport, Reader};
+use recast_pack::{Compressor, Limits, PackOptions, PackReport, Reader, Requirement};
 
 use super::counts::{self, elements};
 use super::errors;
@@ -46,7 +46,9 @@ fn remarks(report: &PackReport) -> String {
 pub(super) fn readers(report: &PackReport) -> Option<String> {
     match report.readers {
         Some(readers) if !report.dry_run => Some(readers::text(readers)),
-        None if report.options.readers.contains(&Reader::Any) => Some(readers::ANY.to_owned()),
+        None if report.options.readers.contains(&Reader::Any) || report.options.lossless => {
+            Some(readers::ANY.to_owned())
+        }
         Some(_) | None => None,
     }
 }
@@ -76,12 +78,15 @@ fn rows_of_choice(report: &PackReport, table: &mut Table) {
     let affine = affine.into_iter().filter(|(_, value)| value.is_some());
     let affine = affine.map(|(name, value)| format!(", {name} {}", scalar_text(value)));
     let affine: String = affine.collect();
+    let (from, to) = (report.source_data_type, report.data_type);
+    let is_plain = from == to && from.is_float() && report.scale.or(report.offset).is_none();
     let note = if report.already_narrowest {
         ", already the narrowest type for these values: no codecs are needed"
+    } else if report.options.lossless && is_plain {
+        ", plain numbers: no codecs keep every bit"
     } else {
         ""
     };
-    let (from, to) = (report.source_data_type, report.data_type);
     let rounded = report.rounded.map(|rounded| format!(", {rounded}")).unwrap_or_default();
     table.row("type", format!("{from} -> {to}{affine}{rounded}{note}"));
     let range = match report.range {
@@ -91,7 +96,7 @@ fn rows_of_choice(report: &PackReport, table: &mut Table) {
     let storable = report.storable_range.map(|(least, greatest)| format!("{least} to {greatest}"));
     let grid = report.grid.map(|grid| format!(", {grid} only")).unwrap_or_default();
     let storable = storable.map(|range| format!("; {range} can be stored{grid}"));
-    let beyond = beyond(report);
+    let beyond = beyond(report, false);
     let shown =
         beyond.as_ref().filter(|(_, is_more)| *is_more).map(|(text, _)| format!("; {text}"));
     table.row("range", [Some(range), storable, shown].into_iter().flatten().collect::<String>());
@@ -109,8 +114,22 @@ fn rows_of_choice(report: &PackReport, table: &mut Table) {
     }
 }
 
+/// How limits forbid that values leave them: no steps of a size that is asked for do.
+fn way_out(report: &PackReport, limits: Limits, is_of_group: bool) -> String {
+    if report.options.precision.is_some() {
+        return String::new();
+    }
+    if !is_of_group {
+        let flag = Requirement::Limits(limits).arguments().join(" ");
+        return format!("; {flag} forbids that");
+    }
+    let end = |end: Option<f64>| end.map_or("\"none\"".to_owned(), |end| format!("{end:?}"));
+    let (least, greatest) = (end(limits.least), end(limits.greatest));
+    format!("; limits = [{least}, {greatest}] in its table of --config forbids that")
+}
+
 /// What decoded values are beyond the data, and whether that is more than the rounding of float32, which nobody looks for.
-pub(super) fn beyond(report: &PackReport) -> Option<(String, bool)> {
+pub(super) fn beyond(report: &PackReport, is_of_group: bool) -> Option<(String, bool)> {
     let ((least, greatest), kept) = report.decoded_range.zip(report.kept_range)?;
     let magnitude = kept.0.to_f64().abs().max(kept.1.to_f64().abs());
     let rounding = 2.0 * f64::from(f32::EPSILON) * magnitude;
@@ -119,10 +138,11 @@ pub(super) fn beyond(report: &PackReport) -> Option<(String, bool)> {
     let beyond = sides.iter().filter(|(by, _)| *by > 0.0);
     let beyond: Vec<String> =
         beyond.map(|(by, side)| format!("{} {side}", measured(*by))).collect();
-    let [low, high] = [kept.0, kept.1].map(Scalar::to_f64);
+    let [low, high] = [kept.0, kept.1].map(|end| Some(Scalar::to_f64(end)));
     let text = format!(
-        "decoded {least} to {greatest}, beyond the data by {}; --limits {low:?} {high:?} forbids that",
-        beyond.join(" and ")
+        "decoded {least} to {greatest}, beyond the data by {}{}",
+        beyond.join(" and "),
+        way_out(report, Limits { least: low, greatest: high }, is_of_group)
     );
     Some((text, sides.iter().any(|(by, _)| *by > rounding)))
 }
@@ -152,7 +172,7 @@ fn rows_of_counts(report: &PackReport, table: &mut Table) {
     if let Some(hint) = report.hint {
         table.row("hint", hint);
     }
-    for (label, text) in notes(report) {
+    for (label, text) in notes(report, false) {
         table.row(label, text);
     }
     table.detail("mapped", count(counts.mapped));
@@ -164,14 +184,17 @@ fn rows_of_counts(report: &PackReport, table: &mut Table) {
 }
 
 /// What the report of a group says of each array, too: what became of values that keep no bound, and what to look at.
-pub(super) fn notes(report: &PackReport) -> Vec<(&'static str, String)> {
+pub(super) fn notes(report: &PackReport, is_of_group: bool) -> Vec<(&'static str, String)> {
     let counts = &report.counts;
     let mut notes = Vec::new();
     for beyond in &report.beyond_valid {
-        let limit = beyond.limit.to_f64();
-        let limits =
-            if beyond.is_above { format!("none {limit:?}") } else { format!("{limit:?} none") };
-        notes.push(("note", format!("{beyond}; --limits {limits} forbids that")));
+        let limit = Some(beyond.limit.to_f64());
+        let limits = if beyond.is_above {
+            Limits { least: None, greatest: limit }
+        } else {
+            Limits { least: limit, greatest: None }
+        };
+        notes.push(("note", format!("{beyond}{}", way_out(report, limits, is_of_group))));
     }
     if let Some(kinds) = &report.nan_kinds {
         notes.push(("kinds of NaN", format!("{kinds}; --readers any keeps them")));
@@ -239,22 +262,24 @@ fn rows_of_sizes(report: &PackReport, table: &mut Table) {
 
 /// What was required and reached, if that is more than a bound of the error of every element, or somebody recommends it.
 pub(super) fn keeps(report: &PackReport) -> &[Reached] {
-    let PackReport { requirements, recommended_by, .. } = report;
-    let is_more = requirements.iter().any(|one| one.requirement.is_more());
-    if is_more || recommended_by.is_some() { requirements } else { &[] }
+    let PackReport { requirements, recommended, .. } = report;
+    let asked: Vec<Requirement> = requirements.iter().map(|one| one.requirement).collect();
+    let is_recommended = recommended.as_ref().and_then(Recommended::by).is_some();
+    if is_recommended || Requirement::are_more(&asked) { requirements } else { &[] }
 }
 
 fn rows_of_errors(report: &PackReport, table: &mut Table) {
     let PackOptions { max_abs_error, error_over_range, max_rel_error, precision, .. } =
         report.options;
-    let bound = if let Some(bound) = max_abs_error {
-        let share = error_over_range.map(|share| format!(", {share:?} of the range"));
-        format!(" (bound {bound:?}{})", share.unwrap_or_default())
-    } else if let Some(bound) = max_rel_error {
+    // The largest error is relative if there is such a bound.
+    let bound = if let Some(bound) = max_rel_error {
         let from = report.error.relative_from;
         let from =
             from.map(|from| format!("; values to come keep it from a magnitude of {from} on"));
         format!(" (bound {bound:?} of each value{})", from.unwrap_or_default())
+    } else if let Some(bound) = max_abs_error {
+        let share = error_over_range.map(|share| format!(", {share:?} of the range"));
+        format!(" (bound {bound:?}{})", share.unwrap_or_default())
     } else if let Some(step) = precision {
         format!(" (multiples of {step:?})")
     } else {
@@ -265,7 +290,7 @@ fn rows_of_errors(report: &PackReport, table: &mut Table) {
     if !keeps(report).is_empty() {
         table.lines("keeps", keeps(report).iter().map(ToString::to_string));
     }
-    if let Some(by) = &report.recommended_by {
-        table.row("recommended", format!("by {by}"));
+    if let Some(recommended) = &report.recommended {
+        table.row("recommended", recommended.to_string());
     }
 }

@@ -1,7 +1,7 @@
 //! Suggestions of a bound, for people.
 
 use anyhow::{Context, Result};
-use recast_pack::report::{Counts, Information, Rung, Sampled, Suggestion};
+use recast_pack::report::{Advised, Counts, Information, Rung, Sampled, Suggestion};
 use recast_pack::text::{bytes, count, measured, times_smaller, visible};
 use recast_pack::{SuggestGroupReport, SuggestReport};
 
@@ -200,6 +200,10 @@ impl Report for SuggestGroupReport {
 }
 
 fn one_line(report: &SuggestReport) -> String {
+    if let Some(Advised { requirements, .. }) = &report.advice {
+        let arguments: Vec<String> = requirements.iter().flat_map(|one| one.arguments()).collect();
+        return format!("{}: recommended", arguments.join(" "));
+    }
     let Some(rung) = report.recommended() else {
         let why = report.no_information.as_ref().or(report.notes.first());
         let why = why.map_or_else(|| "the ladder says more".to_owned(), String::clone);

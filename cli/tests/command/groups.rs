@@ -200,7 +200,16 @@ fn arrays_of_a_group_keep_goals_of_tables_of_names_and_of_recommendations() {
     }
     let measured = recast(&["compare", &input, &output, "--recommendations", &file]).prints();
     assert!(measured.contains(&format!("for 3 arrays, by {by}")), "{measured}");
+    let means = recast(&["compare", &input, &output, "-v"]).prints();
+    assert!(means.contains("tp: mean error ") && means.contains("RMSE"), "{means}");
+    let metrics = recast(&["compare", &input, &output, "--metrics"]).prints();
+    assert!(line(&metrics, "tp").contains("RMSE") && line(&metrics, "tp").contains("gradient"));
+    let info = recast(&["info", &path(&trial.output().join("tp"))]).prints();
+    assert!(info.contains("mean error of at most 0.01") && info.contains("within 0.0 and more"));
     // Recommended is less than what names and tables say.
     let run = recast(&["verify", &input, &output, "--recommendations", &file]).run();
+    let others = "not for rest, u100: nothing is recommended for it";
+    let shown = String::from_utf8_lossy(&run.stdout);
+    assert!(shown.contains(others), "{shown}");
     assert!(run.stderr.contains("2 of 5 arrays fail: table, u10;"), "{}", run.stderr);
 }

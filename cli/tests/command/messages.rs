@@ -234,7 +234,7 @@ const IGNORED: &[Ignored] = &[
     ("pack -e 1", &["--decoded-type float32", "--include x", "--exclude x", "--all"]),
     ("pack --auto", &["-e 1 -t int8"]),
     ("pack --error-over-range 0.1", &["--precision 1", "--scale 2", "--offset 2"]),
-    ("pack --lossless", &["--precision 1", "--scale 2", "--src-min 2", "--readers any"]),
+    ("pack --lossless", &["--precision 1", "--scale 2", "--src-min 2"]),
     ("verify --max-mean-error 1", &["--atol 1"]),
     ("pack --scale 2", &["--precision 1", "--auto -t int8", "--pow2", "--scale-from x"]),
     ("pack --offset 2", &["--precision 1", "--auto -t int8", "--pow2", "--scale-from x"]),

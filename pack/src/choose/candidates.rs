@@ -81,7 +81,14 @@ impl<'a> Candidates<'a> {
     fn with_best_offsets(&mut self, candidate: Candidate) -> Result<Vec<Candidate>> {
         let facts = self.facts;
         let grid = candidate.placement.scale.grid;
-        refuse_infinity(facts, candidate.placement.target)?;
+        if let Err(refusal) = refuse_infinity(facts, candidate.placement.target) {
+            if !facts.options.lossless {
+                return Err(refusal);
+            }
+            // Plain numbers come last.
+            self.refusal = Some(refusal);
+            return Ok(Vec::new());
+        }
         if grid.is_some() && self.round_grid_failed {
             return Ok(Vec::new());
         }
@@ -132,7 +139,7 @@ impl<'a> Candidates<'a> {
                 || refusal.is::<SpecialLost>();
         let way = if is_collision { "try a smaller" } else { "allow a larger" };
         let (how, hint) = if options.lossless {
-            let hint = "which --lossless needs; --max-abs-error 0 with --readers any compresses them as they are";
+            let hint = "which --lossless needs; leave --data-type out, and values that fit no smaller type stay as they are";
             ("without loss ".to_owned(), hint.to_owned())
         } else if let Some(bound) = max_abs_error {
             (format!("within {bound:?} "), format!("{way} {}", options.flag_of_bound()))

@@ -191,7 +191,7 @@ fn spreads_integers(options: &PackOptions, survey: &Survey) -> bool {
 /// The kind of NaN that options name.
 ///
 /// # Errors
-/// Elements of another kind of NaN, which codecs cannot tell from the named kind. Plain values keep all bits.
+/// Elements of another kind of NaN, which codecs cannot tell from the named kind, unless every bit must stay. Plain values keep all bits.
 fn named_nan(options: &PackOptions, survey: &Survey) -> Result<Option<Scalar>> {
     if options.is_plain() {
         return Ok(None);
@@ -201,6 +201,9 @@ fn named_nan(options: &PackOptions, survey: &Survey) -> Result<Option<Scalar>> {
     };
     let counts = survey.nan_kinds.counts();
     if let Some((other, elements)) = counts.iter().find(|(kind, _)| *kind != named) {
+        if options.lossless {
+            return Ok(None);
+        }
         bail!(
             "--missing names the NaN {}, and the array has the NaN {} ({} times) too, from which the codecs cannot tell it; \
              keep all kinds with --readers any, or let them become one without --missing",

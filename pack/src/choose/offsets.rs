@@ -134,10 +134,15 @@ fn with_other_sign(facts: &Facts<'_>, candidate: &Candidate) -> Option<Candidate
     let target = Some(other).filter(|_| facts.options.data_type.is_none())?;
     let placement = Placement { target, ..candidate.placement };
     let other = bind(facts, placement).ok()?;
-    (other.room() > candidate.room() && !other.has_remapped()).then_some(other)
+    (other.room() > candidate.room() && is_as_simple(&other, candidate)).then_some(other)
 }
 
-/// A candidate with this scale and its values at another position; none if a special value would need a first cast.
+/// Whether no special value of another candidate needs a first cast, unless one of the candidate does.
+fn is_as_simple(other: &Candidate, candidate: &Candidate) -> bool {
+    !other.has_remapped() || candidate.has_remapped()
+}
+
+/// A candidate with this scale and its values at another position; none if it is less simple.
 fn moved(
     facts: &Facts<'_>,
     candidate: &Candidate,
@@ -176,7 +181,7 @@ fn moved(
     };
     let scale = Scale { value: Some(scale), ..candidate.placement.scale };
     let placement = Placement { offset, scale, target, ..candidate.placement };
-    bind(facts, placement).ok().filter(|other| !other.has_remapped())
+    bind(facts, placement).ok().filter(|other| is_as_simple(other, candidate))
 }
 
 /// What may keep the range of the data where no position does: scales that are finer by at most a step for `many`, of which one end
@@ -193,9 +198,8 @@ fn that_stay(facts: &Facts<'_>, candidate: &Candidate, steps: f64, many: f64) ->
     let inwards = [Some(own), finer].into_iter().flatten();
     let placements = inwards.filter_map(|placement| moved_inwards(facts, placement));
     let placements = placements.chain(moved_by_rounding(facts, candidate));
-    let is_as_simple = |other: &Candidate| !other.has_remapped() || candidate.has_remapped();
     let bound = placements.filter_map(|placement| bind(facts, placement).ok());
-    to_ends.chain(bound.filter(is_as_simple)).collect()
+    to_ends.chain(bound.filter(|other| is_as_simple(other, candidate))).collect()
 }
 
 /// A candidate with other offsets, and itself: first the position in the type that compresses the excerpts best, or that

@@ -33,12 +33,20 @@ pub(super) fn untried<'f>(
     facts: &'f Facts<'_>,
 ) -> Box<dyn Iterator<Item = Result<Candidate>> + 'f> {
     if facts.options.is_plain() {
-        let Survey { element_type, markers, fill_values, fill_value, valid, .. } = facts.survey;
-        let ways = Rounder::candidates(*element_type, facts.options, markers, fill_values, valid);
-        return Box::new(ways.map(|way| Candidate::plain(way, *element_type, *fill_value)));
+        return Box::new(plain(facts));
     }
     let promises = Promise::to_try(facts.options, facts.survey).iter();
-    Box::new(promises.flat_map(|&promise| with_promise(facts, promise)))
+    let coded = promises.flat_map(|&promise| with_promise(facts, promise));
+    // Where no codes keep every bit, plain numbers do.
+    let may_be_plain = facts.options.lossless && facts.options.data_type.is_none();
+    Box::new(coded.chain(may_be_plain.then(|| plain(facts)).into_iter().flatten()))
+}
+
+/// The candidates that are plain numbers.
+fn plain<'f>(facts: &'f Facts<'_>) -> impl Iterator<Item = Result<Candidate>> + 'f {
+    let Survey { element_type, markers, fill_values, fill_value, valid, .. } = facts.survey;
+    let ways = Rounder::candidates(*element_type, facts.options, markers, fill_values, valid);
+    ways.map(|way| Candidate::plain(way, *element_type, *fill_value))
 }
 
 /// The candidates that keep a promise; an error if there are no scales.

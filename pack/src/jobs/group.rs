@@ -1,6 +1,6 @@
 //! Packs a group: every array that a rule picks is packed, those with one scale together; everything else is copied.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -20,7 +20,7 @@ use crate::metadata::coordinates::{companions, coordinates};
 use crate::metadata::document::values;
 use crate::metadata::tree::{self, Node};
 use crate::options::{PackOptions, ShardCodecs};
-use crate::recommend::Advice;
+use crate::recommend::{Advice, Recommended};
 use crate::runtime::Runtime;
 use crate::store::destination::Destination;
 use crate::store::links::OutsideLinks;
@@ -93,26 +93,23 @@ impl GroupJob {
         let described = described(&nodes);
         let coordinates = coordinates(&described);
         let mut treatments = BTreeMap::new();
-        let mut advised = BTreeSet::new();
+        let mut recommended = BTreeMap::new();
         for node in arrays_of(&nodes) {
             let advice = self.recommendations.as_ref().filter(|_| !rules.says_how(&node.path));
-            let advice = advice.map(|all| all.advice(&markers_of(node, &described)));
-            let recommended = match &advice {
-                Some(Advice::Pack(options)) => Some(&**options),
-                Some(Advice::None | Advice::NotKnown(_)) | None => None,
+            let advice = advice.map(|all| {
+                let advice = all.advice(&markers_of(node, &described), options);
+                recommended.insert(&*node.path, advice.recommended(all));
+                advice
+            });
+            let for_all = match &advice {
+                Some(Advice::Pack(options)) => options,
+                Some(Advice::None | Advice::NotKnown(_)) | None => options,
             };
-            let own = rules.options_of(&node.path, recommended)?;
+            let own = rules.options_of(&node.path, for_all)?;
             let mut properties = properties(node, &coordinates, own.from_cf, self.repack);
-            properties.unadvised = match advice {
-                Some(Advice::NotKnown(reason)) => Some(reason),
-                Some(Advice::None) if !own.says_how() => {
-                    Some("nothing is recommended for it".to_owned())
-                }
-                Some(Advice::Pack(_)) => {
-                    advised.insert(&*node.path);
-                    None
-                }
-                Some(Advice::None) | None => None,
+            properties.unadvised = match &advice {
+                Some(Advice::None) if own.says_how() => None,
+                advice => advice.as_ref().and_then(Advice::reason),
             };
             let treatment = rules.treatment(&node.path, &properties, own);
             let treatment = treatment.with_context(|| shown.to_string())?;
@@ -131,8 +128,7 @@ impl GroupJob {
         let mut sets = Sets::new(self, directory);
         for node in &nodes {
             if let Some(Treatment::Pack(options)) = treatments.get(&*node.path) {
-                let by = self.recommendations.as_ref().filter(|_| advised.contains(&*node.path));
-                sets.add(node, options, by.map(|by| by.source.clone()));
+                sets.add(node, options, recommended.remove(&*node.path));
             }
         }
         sets.give_one_scale(named);
@@ -244,7 +240,7 @@ impl<'a> Sets<'a> {
         &mut self,
         node: &'a Node,
         options: &PackOptions,
-        recommended_by: Option<String>,
+        recommended: Option<Recommended>,
     ) {
         let (group, array) = (self.group, &*node.path);
         let mut options = options.clone();
@@ -255,8 +251,7 @@ impl<'a> Sets<'a> {
         let (input, output) = (below(input, array), output.join(array));
         // Arrays of one scale are packed together.
         let scale_from = Vec::new();
-        let job =
-            PackJob { input, output, options, recommended_by, scale_from, ..group.pack.clone() };
+        let job = PackJob { input, output, options, recommended, scale_from, ..group.pack.clone() };
         self.jobs.insert(array, job);
     }
 
@@ -281,7 +276,8 @@ impl<'a> Sets<'a> {
             return Ok(done);
         }
         let set = self.set_of(array)?;
-        let is_advised = self.jobs.get(array).is_some_and(|job| job.recommended_by.is_some());
+        let recommended = self.jobs.get(array).and_then(|job| job.recommended.as_ref());
+        let is_advised = recommended.and_then(Recommended::by).is_some();
         let outcomes: Vec<Outcome<ArrayReport>> = match self.pack_set(&set, runtime) {
             Ok(reports) => {
                 let done = |report| Outcome::Done { report: Box::new(report) };

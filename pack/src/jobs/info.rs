@@ -10,7 +10,7 @@ use zarr_recast::{BindOptions, Chain, Codec, FillCheck, JsonScalar};
 use zarrs::array::ArrayMetadata;
 
 use crate::array::source::Source;
-use crate::check::recorded::RecordedBound;
+use crate::check::recorded::{RecordedBound, recorded_requirements};
 use crate::choose::room::storable;
 use crate::error::{Error, Result};
 use crate::jobs::tree::{ArrayOutcome, Outcome, PathReport, arrays_of};
@@ -20,6 +20,7 @@ use crate::metadata::byte_codecs::DELTA;
 use crate::metadata::codecs::configured;
 use crate::metadata::document::{GRID, PROVENANCE};
 use crate::metadata::tree::{Node, nodes};
+use crate::options::Requirement;
 use crate::round::seen::SeenRounding;
 use crate::scan::lattice::Lattice;
 use crate::scan::number::is_less;
@@ -65,6 +66,9 @@ pub struct ArrayInfo {
     /// The bound that it keeps against what it was packed from, if an earlier packing records none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound_of_last: Option<RecordedBound>,
+    /// What the array keeps of what it was packed from, besides a bound of every element.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<Requirement>,
     /// The grid on which values must be to keep the bound with which the array was packed, as provenance says it.
     pub grid: Option<Lattice>,
     /// The distance of two neighbouring values, in their type, or in float64 for integers.
@@ -153,6 +157,7 @@ impl ArrayInfo {
             range: storable(source.element_type(), &codecs).filter(|_| keeps_room),
             bound,
             bound_of_last: RecordedBound::of_last(attributes).filter(|_| bound.is_none()),
+            requirements: recorded_requirements(attributes, &Map::new()),
             grid: grid(source),
             precision: chain.as_ref().and_then(|chain| precision(chain, source)),
             rounded: None,

@@ -40,8 +40,8 @@ pub struct GroupJob {
     pub all: bool,
     /// Packs the decoded values of packed arrays, too. Their new errors come on top of the old ones.
     pub repack: bool,
-    /// Recommendations for the arrays. Options for single arrays that say how hold in their place; arrays without one are packed as
-    /// the options for all say, or copied.
+    /// Recommendations for the arrays. Goals for all arrays hold beside them, and options for single arrays that say how in their
+    /// place; arrays without one are packed as the options for all say, or copied.
     pub recommendations: Option<Recommendations>,
     /// Options for single arrays.
     pub rules: Vec<ArrayRule>,
@@ -361,16 +361,9 @@ impl<'a> Rules<'a> {
         own.any(|own| own.options().says_how())
     }
 
-    /// The options of an array, if it is packed, with what is recommended for it.
-    pub(super) fn options_of(
-        &self,
-        path: &str,
-        advice: Option<&PackOptions>,
-    ) -> Result<PackOptions> {
-        let mut options = self.job.pack.options.clone();
-        if let Some(advice) = advice {
-            options = options.beside(&advice.clone().into())?;
-        }
+    /// The options of an array, if it is packed: its own beside others.
+    pub(super) fn options_of(&self, path: &str, others: &PackOptions) -> Result<PackOptions> {
+        let mut options = others.clone();
         for own in self.rules_of(path).filter_map(|(_, rule)| rule.options) {
             options = options.beside(own)?;
         }

@@ -86,7 +86,8 @@ pub struct PackOptions {
     #[cfg_attr(feature = "clap", arg(long, value_name = "R"))]
     #[cfg_attr(feature = "clap", arg(value_parser = number(NotNegative), allow_hyphen_values = true))]
     pub max_mean_rel_error: Option<f64>,
-    /// Keeps every bit: of floating-point values −0.0 and the kinds of NaN, too.
+    /// Keeps every bit: of floating-point values −0.0 and the kinds of NaN, too. Where no codes keep them, values stay plain
+    /// numbers.
     #[cfg_attr(feature = "clap", arg(long))]
     pub lossless: bool,
     /// Decoded values lie within these limits where the original ones do.
@@ -308,7 +309,7 @@ impl PackOptions {
         ("max_mean_error", &["precision", "auto", "scale", "offset"]),
         ("mean_error_over_range", &["precision", "auto", "scale", "offset"]),
         ("max_mean_rel_error", &["precision", "auto", "scale", "offset"]),
-        ("lossless", &["precision", "auto", "scale", "offset", "src_min", "src_max", "readers"]),
+        ("lossless", &["precision", "auto", "scale", "offset", "src_min", "src_max"]),
         ("precision", &["auto", "scale", "offset"]),
         ("auto", &["scale", "offset"]),
         ("pow2", &["scale", "offset", "max_rel_error"]),

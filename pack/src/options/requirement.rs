@@ -2,18 +2,22 @@
 
 use std::fmt;
 
+use anyhow::bail;
 use serde::{Deserialize, Serialize};
+#[cfg(feature = "clap")]
+use zarr_recast::JsonScalar;
 
 #[cfg(feature = "clap")]
-use super::arguments::number;
+use super::arguments::{marker, number};
 #[cfg(feature = "clap")]
 use super::numbers::Numbers::{Fraction, NotNegative};
 use super::{Limits, PackOptions};
+use crate::error::Result;
 use crate::text::measured;
 
 /// Requirements as arguments of a command that judges arrays; the same as those of [`PackOptions`].
 #[cfg(feature = "clap")]
-#[derive(Clone, Copy, Debug, Default, clap::Args)]
+#[derive(Clone, Debug, Default, clap::Args)]
 pub struct Required {
     /// The largest allowed |B − A| of any element.
     #[arg(long, short = 'e', value_name = "E", value_parser = number(NotNegative), allow_hyphen_values = true)]
@@ -41,13 +45,16 @@ pub struct Required {
     /// Every bit is the same.
     #[arg(long)]
     lossless: bool,
+    /// Values that mean "missing" in A and B, besides NaN and those that the attributes _FillValue and missing_value name.
+    #[arg(long, value_name = "V", num_args = 1.., value_parser = marker, allow_negative_numbers = true)]
+    pub missing: Vec<JsonScalar>,
 }
 
 #[cfg(feature = "clap")]
 impl Required {
     /// All that are given.
     #[must_use]
-    pub fn all(self) -> Vec<Requirement> {
+    pub fn all(&self) -> Vec<Requirement> {
         Requirement::of(&PackOptions {
             max_abs_error: self.max_abs_error,
             error_over_range: self.error_over_range,
@@ -88,6 +95,18 @@ pub enum Requirement {
     Lossless,
 }
 
+impl fmt::Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, unit) = self.words();
+        match (*self, self.bound()) {
+            (_, Some(bound)) => write!(f, "{what} of at most {bound:?}{unit}"),
+            (Self::Limits(limits), None) => write!(f, "within {limits}"),
+            (Self::KeepSign, None) => write!(f, "{what} and zeros"),
+            (_, None) => f.write_str(what),
+        }
+    }
+}
+
 impl Requirement {
     /// What the options ask for.
     #[must_use]
@@ -106,12 +125,13 @@ impl Requirement {
     }
 
     /// Options that ask for all of these.
-    pub(crate) fn options(all: &[Self]) -> PackOptions {
+    ///
+    /// # Errors
+    /// Several limits.
+    pub(crate) fn options(all: &[Self]) -> Result<PackOptions> {
         let mut options = PackOptions::default();
-        for one in all {
-            one.ask(&mut options);
-        }
-        options
+        all.iter().try_for_each(|one| one.ask(&mut options))?;
+        Ok(options)
     }
 
     /// What is measured, and what a number in the units of the requirement says.
@@ -130,7 +150,8 @@ impl Requirement {
     }
 
     /// It as arguments of `recast pack`.
-    pub(crate) fn arguments(self) -> Vec<String> {
+    #[must_use]
+    pub fn arguments(self) -> Vec<String> {
         let flag = |name: &str, values: &[String]| {
             let name = std::iter::once(name.to_owned());
             name.chain(values.iter().cloned()).collect()
@@ -154,7 +175,10 @@ impl Requirement {
     }
 
     /// Adds it to options; of two bounds of one kind, the smaller one.
-    pub(crate) fn ask(self, options: &mut PackOptions) {
+    ///
+    /// # Errors
+    /// Limits beside others: values beyond one of them must keep the other, which no limits say.
+    pub(crate) fn ask(self, options: &mut PackOptions) -> Result<()> {
         let least = |own: &mut Option<f64>, bound: f64| {
             *own = Some(own.map_or(bound, |own| own.min(bound)));
         };
@@ -165,10 +189,16 @@ impl Requirement {
             Self::MaxMeanError(bound) => least(&mut options.max_mean_error, bound),
             Self::MaxMeanRelError(bound) => least(&mut options.max_mean_rel_error, bound),
             Self::MeanErrorOverRange(bound) => least(&mut options.mean_error_over_range, bound),
-            Self::Limits(limits) => options.limits = Some(limits),
+            Self::Limits(limits) => match options.limits.replace(limits) {
+                Some(other) if other != limits => {
+                    bail!("the limits {other} and {limits} cannot be kept together");
+                }
+                Some(_) | None => {}
+            },
             Self::KeepSign => options.keep_sign = true,
             Self::Lossless => options.lossless = true,
         }
+        Ok(())
     }
 
     /// Whether it is more than a bound of the error of every element.
@@ -183,6 +213,12 @@ impl Requirement {
             | Self::KeepSign
             | Self::Lossless => true,
         }
+    }
+
+    /// Whether these are more than one bound of the error of every element.
+    #[must_use]
+    pub fn are_more(all: &[Self]) -> bool {
+        all.len() > 1 || all.iter().any(|one| one.is_more())
     }
 
     /// The bound of an error.

@@ -242,10 +242,11 @@ impl Limits {
         {
             return Err(format!("{limit:?}: a finite number or none is needed"));
         }
-        match least.zip(greatest) {
-            Some((least, greatest)) if least > greatest => {
+        match (least, greatest) {
+            (Some(least), Some(greatest)) if least > greatest => {
                 Err(format!("{least:?} is above {greatest:?}; the smaller number comes first"))
             }
+            (None, None) => Err("both are none; at least one number is needed".to_owned()),
             _ => Ok(()),
         }
     }
@@ -282,7 +283,7 @@ impl fmt::Display for Limits {
             (Some(least), Some(greatest)) => write!(f, "{least:?} to {greatest:?}"),
             (Some(least), None) => write!(f, "{least:?} and more"),
             (None, Some(greatest)) => write!(f, "{greatest:?} and less"),
-            (None, None) => f.write_str("none"),
+            (None, None) => f.write_str("any"),
         }
     }
 }

@@ -5,16 +5,18 @@ mod filter;
 pub(crate) mod markers;
 mod yaml;
 
+use std::fmt;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use anyhow::{Context, bail};
 use recast_kernels::in_default_environment;
+use serde::Serialize;
 use zarr_recast::JsonScalar;
 
 use crate::error::{Error, Result};
-use crate::options::{Limits, PackOptions, Requirement};
+use crate::options::{Limits, OwnOptions, PackOptions, Requirement};
 
 use filter::{Filter, Match};
 use markers::Markers;
@@ -59,6 +61,53 @@ pub(crate) enum Advice {
     Pack(Box<PackOptions>),
     /// Something that cannot be followed; why.
     NotKnown(String),
+}
+
+impl Advice {
+    /// Why there is nothing to follow; `None` if there is.
+    pub(crate) fn reason(&self) -> Option<String> {
+        match self {
+            Self::None => Some("nothing is recommended for it".to_owned()),
+            Self::NotKnown(reason) => Some(reason.clone()),
+            Self::Pack(_) => None,
+        }
+    }
+
+    /// What a report says of it, with the source of the recommendations.
+    pub(crate) fn recommended(&self, by: &Recommendations) -> Recommended {
+        self.reason().map_or_else(|| Recommended::By(by.source.clone()), Recommended::Not)
+    }
+}
+
+/// Whether what an array must keep is recommended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub enum Recommended {
+    /// Who recommends it.
+    #[serde(rename = "recommended_by")]
+    By(String),
+    /// Why recommendations say nothing.
+    #[serde(rename = "not_recommended")]
+    Not(String),
+}
+
+impl Recommended {
+    /// Who recommends it, if somebody does.
+    #[must_use]
+    pub fn by(&self) -> Option<&str> {
+        match self {
+            Self::By(source) => Some(source),
+            Self::Not(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for Recommended {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::By(source) => write!(f, "by {source}"),
+            Self::Not(reason) => f.write_str(reason),
+        }
+    }
 }
 
 impl Recommendations {
@@ -133,8 +182,28 @@ impl Recommendations {
         self.list.is_empty()
     }
 
-    /// What is recommended for an array: what all recommendations that match it ask for.
-    pub(crate) fn advice(&self, markers: &Markers) -> Advice {
+    /// What is recommended for an array: what all recommendations that match it ask for, and what options for all arrays ask
+    /// for. Their other ways to pack, such as a step, are for arrays for which nothing is recommended.
+    pub(crate) fn advice(&self, markers: &Markers, for_all: &PackOptions) -> Advice {
+        let advice = match self.advice_alone(markers) {
+            Advice::Pack(advice) => advice,
+            other => return other,
+        };
+        let together = || -> Result<PackOptions> {
+            let mut options =
+                for_all.beside(&OwnOptions::from(*advice)).map_err(Error::into_inner)?;
+            Requirement::of(for_all).iter().try_for_each(|goal| goal.ask(&mut options))?;
+            options.checked_beside_others()?;
+            Ok(options)
+        };
+        match together() {
+            Ok(options) if options.says_how() => Advice::Pack(Box::new(options)),
+            Ok(_) => Advice::NotKnown("what is recommended for it bounds no error".to_owned()),
+            Err(error) => Advice::NotKnown(format!("what is recommended for it: {error:#}")),
+        }
+    }
+
+    fn advice_alone(&self, markers: &Markers) -> Advice {
         let mut options: Option<PackOptions> = None;
         for one in &self.list {
             let filters = one.filters.iter().map(|filter| filter.matches(markers));
@@ -160,11 +229,7 @@ impl Recommendations {
                 }
             }
         }
-        match options {
-            None => Advice::None,
-            Some(options) if options.says_how() => Advice::Pack(Box::new(options)),
-            Some(_) => Advice::NotKnown("what is recommended for it bounds no error".to_owned()),
-        }
+        options.map_or(Advice::None, |options| Advice::Pack(Box::new(options)))
     }
 }
 
@@ -186,12 +251,9 @@ impl Recommendation {
         let is_lossless = self.needs.contains(&Need::Keep(Requirement::Lossless));
         for need in &self.needs {
             match need {
-                Need::Keep(Requirement::Limits(limits))
-                    if options.limits.is_some_and(|other| other != *limits) =>
-                {
-                    return Err(format!("it has the limits {limits} and others"));
+                Need::Keep(requirement) => {
+                    requirement.ask(options).map_err(|error| format!("{error:#}"))?;
                 }
-                Need::Keep(requirement) => requirement.ask(options),
                 Need::Missing(value) => {
                     let marker = match *value {
                         whole if whole.fract() == 0.0 && whole.abs() < 1e15 => {
@@ -260,6 +322,9 @@ fn add_needs(yaml: &Yaml, needs: &mut Vec<Need>) -> Result<()> {
             }
             "data-limits" => {
                 let (least, greatest) = (number("minimum")?, number("maximum")?);
+                if least.or(greatest).is_none() {
+                    continue;
+                }
                 Need::Keep(Requirement::Limits(Limits { least, greatest }))
             }
             "lossless" => Need::Keep(Requirement::Lossless),
@@ -327,7 +392,7 @@ metadata: {doi: 10.1/x}
                 "recommendations:\n- {filters}\n  requirements: {requirements}\nversion: 1.0.0\nmetadata: {{}}\n"
             );
             let read = Recommendations::from_yaml(&text).unwrap();
-            match read.advice(&markers("tcc", None)) {
+            match read.advice(&markers("tcc", None), &PackOptions::default()) {
                 Advice::NotKnown(why) => assert!(why.contains(reason), "{requirements}: {why}"),
                 other => panic!("{requirements}: {other:?}"),
             }
@@ -341,7 +406,7 @@ metadata: {doi: 10.1/x}
             (read.len(), &*read.source),
             (6, "compression-recommendations 1.2.3, doi 10.1/x")
         );
-        let tcc = read.advice(&markers("tcc", Some(LevelKind::Single)));
+        let tcc = read.advice_alone(&markers("tcc", Some(LevelKind::Single)));
         let limits = Limits { least: Some(0.0), greatest: Some(1.0) };
         assert_eq!(
             tcc,
@@ -352,7 +417,7 @@ metadata: {doi: 10.1/x}
                 ..PackOptions::default()
             }))
         );
-        let slt = read.advice(&markers("slt", Some(LevelKind::Single)));
+        let slt = read.advice_alone(&markers("slt", Some(LevelKind::Single)));
         assert_eq!(
             slt,
             Advice::Pack(Box::new(PackOptions {
@@ -361,7 +426,7 @@ metadata: {doi: 10.1/x}
                 ..PackOptions::default()
             }))
         );
-        assert_eq!(read.advice(&markers("other", None)), Advice::None);
+        assert_eq!(read.advice_alone(&markers("other", None)), Advice::None);
     }
 
     #[test]
@@ -374,7 +439,7 @@ metadata: {doi: 10.1/x}
             ("tcc", None, "GRIB_typeOfLevel"),
             ("slt", None, "GRIB_typeOfLevel"),
         ] {
-            let Advice::NotKnown(reason) = read.advice(&markers(name, level)) else {
+            let Advice::NotKnown(reason) = read.advice_alone(&markers(name, level)) else {
                 panic!("{name}");
             };
             assert!(reason.contains(expected), "{reason}");

@@ -457,3 +457,21 @@ fn values_on_both_sides_of_a_marker_are_kept_with_a_coarse_bound() {
         }
     }
 }
+
+/// A marker inside the range of the data gets a code apart; the codes of the data have the offset that compresses best and stays in
+/// their range, as without it.
+#[test]
+fn a_marker_among_the_data_costs_nothing_and_the_range_stays() {
+    let values: Vec<f32> = (0..40_000_u32)
+        .map(|i| 250.0 + (i.wrapping_mul(0x9e37_79b1) >> 8) as f32 / 279_620.3)
+        .collect();
+    let trial = Trial::new(&values, 20_000, json!({"fill_value": "NaN"}));
+    for bound in [0.18, 0.09, 3.0] {
+        let plain = trial.pack(within(bound)).unwrap();
+        let marked = options(json!({"max-abs-error": bound, "missing": [255]}));
+        let marked = trial.pack(marked).unwrap();
+        assert_eq!((plain.decoded_range, marked.decoded_range), (None, None), "{bound}");
+        let (plain, marked) = (plain.bytes.stored as f64, marked.bytes.stored as f64);
+        assert!(marked <= plain * 1.01, "{bound}: {marked} bytes, {plain} without a marker");
+    }
+}

@@ -1,13 +1,17 @@
 //! What decoded values must keep besides the error of each: means, limits, signs, bits.
 
 use crate::common::{
-    Sample, Trial, bytes, kelvin, metadata, one_thread, options, read, read_f32, told, trial,
+    Sample, Trial, bytes, create_group, kelvin, metadata, of_group, one_thread, options, outcome,
+    read, read_f32, told, trial,
 };
+use recast_pack::report::Recommended;
 use recast_pack::{
-    ArrayRule, CompareJob, Compared, Limits, PackReport, PathReport, Recommendations, Requirement,
-    Surveyor, choose, choose_checked,
+    ArrayReport, ArrayRule, CompareJob, Compared, GroupJob, GroupReport, Job, Limits, Outcome,
+    PackJob, PackReport, PathReport, Recommendations, Requirement, Surveyor, choose,
+    choose_checked,
 };
 use serde_json::{Map, Value, json};
+use zarr_recast::JsonScalar;
 
 /// Σ|y − x| and Σ|x| of the finite ones, and how many they are.
 fn sums(before: &[f32], after: &[f32]) -> (f64, f64, f64) {
@@ -91,10 +95,16 @@ fn several_goals_hold_together() {
     assert_eq!(report.requirements.len(), 3);
     let attributes = &metadata(&trial.output())["attributes"]["recast"];
     assert_eq!(attributes["requirements"], serde_json::to_value(&report.requirements).unwrap());
-    // Without more than bounds of each element, the attribute stays as it was.
-    let trial = Trial::new(&values, 5000, json!({"fill_value": "NaN"}));
-    trial.pack(options(json!({"max-abs-error": 0.01, "max-rel-error": 0.05}))).unwrap();
-    assert_eq!(metadata(&trial.output())["attributes"]["recast"].get("requirements"), None);
+    // One bound of each element has its own member of the attribute.
+    for (one_or_two, requirements) in [
+        (json!({"max-abs-error": 0.01}), 0),
+        (json!({"max-abs-error": 0.01, "max-rel-error": 0.05}), 2),
+    ] {
+        let trial = Trial::new(&values, 5000, json!({"fill_value": "NaN"}));
+        trial.pack(options(one_or_two)).unwrap();
+        let recorded = metadata(&trial.output())["attributes"]["recast"]["requirements"].clone();
+        assert_eq!(recorded.as_array().map_or(0, Vec::len), requirements);
+    }
 }
 
 #[test]
@@ -141,17 +151,37 @@ fn limits_that_no_codecs_keep_are_an_error_that_names_them() {
     }
 }
 
+/// Where no codes keep every bit, values stay plain numbers; with a type for the codes, that is an error.
 #[test]
-fn lossless_keeps_every_bit_or_is_an_error() {
+fn lossless_keeps_every_bit() {
     let whole: Vec<f32> = (0..2000).map(|i| (i % 14) as f32).collect();
     let trial = trial(&whole, json!("NaN"));
     let report = trial.pack(options(json!({"lossless": true}))).unwrap();
     assert_eq!(report.data_type.size(), 1);
     assert_eq!(read(&trial.output()), bytes(&whole));
-    let with_negative_zero = [1.0_f32, -0.0, 2.0, 3.0];
-    let trial = crate::common::trial(&with_negative_zero, json!("NaN"));
-    let error = trial.refuses(options(json!({"lossless": true})));
-    assert!(error.contains("without loss") && error.contains("0 with --readers any"), "{error}");
+    let noise = |i: u32| f32::from_bits(0x3f80_0000 + (i.wrapping_mul(0x9e37_79b1) >> 9));
+    let kinds_of_nan = [0x7fc0_0000, 0x7fc0_0001, 0xffc0_0000].map(f32::from_bits);
+    for values in [
+        vec![1.0_f32, -0.0, 2.0, 3.0],
+        vec![1.0, f32::INFINITY, 2.0, f32::NEG_INFINITY],
+        [&kinds_of_nan[..], &[1.0, 2.0, 3.0]].concat(),
+        (0..500).map(noise).collect(),
+        vec![f32::MIN, f32::MAX, f32::from_bits(1), 0.0, -999.0],
+    ] {
+        let attributes = json!({"fill_value": "NaN", "attributes": {"missing_value": -999.0}});
+        let trial = Trial::new(&values, 2, attributes);
+        for more in [json!({}), json!({"readers": ["any"]}), json!({"missing": ["0x7fc00001"]})] {
+            let mut asked = json!({"lossless": true});
+            asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let report = trial.pack(options(asked)).unwrap();
+            assert_eq!(read(&trial.output()), bytes(&values), "{values:?}, {more}");
+            assert!(report.requirements.iter().all(|one| one.is_kept));
+        }
+        let job = CompareJob { recorded: true, ..CompareJob::new(trial.input(), trial.output()) };
+        assert_eq!(told(job.run(&one_thread())).unwrap().failure(), None);
+        let error = trial.refuses(options(json!({"lossless": true, "data-type": "int16"})));
+        assert!(error.contains("--data-type") || error.contains("kind"), "{error}");
+    }
 }
 
 #[test]
@@ -201,12 +231,12 @@ version: 1.0.0
     let single = json!({"short_name": "t2m", "GRIB_typeOfLevel": "surface"});
     let trial = Trial::of(&sample.with("attributes", single), &bytes(&values));
     let job = trial.job(options(json!({})));
-    let report = told(job.recommended(&by, &one_thread()).and_then(|job| {
-        use recast_pack::Job;
-        job.run(&one_thread())
-    }));
+    let report = told(job.recommended(&by, &one_thread()).and_then(|job| job.run(&one_thread())));
     let report = report.unwrap();
-    assert_eq!(report.recommended_by.as_deref(), Some("compression-recommendations 1.0.0"));
+    assert_eq!(
+        report.recommended.as_ref().and_then(Recommended::by),
+        Some("compression-recommendations 1.0.0")
+    );
     assert!(reached(&report, &Requirement::MaxMeanError(0.01)) > 0.005);
     let job = CompareJob {
         recommendations: Some(by.clone()),
@@ -216,6 +246,128 @@ version: 1.0.0
     let plain = Trial::new(&values, 3000, json!({}));
     let error = told(plain.job(options(json!({}))).recommended(&by, &one_thread()).map(drop));
     assert!(error.unwrap_err().contains("nothing is recommended"));
+}
+
+/// The goals of `recommendations` and of the options hold together, in an array alone, in groups and for verify.
+#[test]
+fn goals_for_all_hold_beside_what_is_recommended() {
+    let text = "
+recommendations:
+- filters: [{kind: cf-short-name, value: t2m}]
+  requirements: [{kind: mean-absolute-error-bound, value: 0.05}, {kind: data-limits, minimum: 0}]
+- filters: [{kind: cf-short-name, value: q}]
+  requirements: [{kind: max-pointwise-relative-error-bound, value: 0.01}]
+version: 1.0.0
+";
+    let by = Recommendations::from_yaml(text).unwrap();
+    let trial = Trial::empty();
+    create_group(&trial.input());
+    for name in ["t2m", "q", "other"] {
+        let sample = Sample::new("float32", &[3000], &[3000], json!("NaN"));
+        sample.write(&trial.input().join(name), &bytes(&kelvin(3000)));
+    }
+    let packed = |more: Value| {
+        let recommendations = Some(by.clone());
+        let job = GroupJob { recommendations, ..trial.group_job(options(more)) };
+        of_group(job.run(&one_thread())).unwrap()
+    };
+    let asked = |report: &GroupReport<ArrayReport>, array: &str| {
+        let ArrayReport::Packed(report) = outcome(&report.arrays, array).report().unwrap() else {
+            panic!("packed by its values");
+        };
+        let asked = report.requirements.iter();
+        let kinds = asked.map(|one| serde_json::to_value(one.requirement).unwrap());
+        let kinds = kinds.map(|one| format!("{} {}", one["kind"].as_str().unwrap(), one["value"]));
+        (kinds.collect::<Vec<_>>().join(", "), report.recommended.clone().unwrap())
+    };
+    let source = Recommended::By("compression-recommendations 1.0.0".to_owned());
+    let nothing = Recommended::Not("nothing is recommended for it".to_owned());
+    // A largest error and a mean; the smaller of two means.
+    for (more, t2m, other) in [
+        (
+            json!({"max-abs-error": 0.02, "keep-sign": true}),
+            r#"max-abs-error 0.02, max-mean-error 0.05, limits [0.0,"none"], keep-sign null"#,
+            "max-abs-error 0.02, keep-sign null",
+        ),
+        (
+            json!({"max-mean-error": 0.01}),
+            r#"max-mean-error 0.01, limits [0.0,"none"]"#,
+            "max-mean-error 0.01",
+        ),
+        // A step is no goal: it is for arrays without a recommendation.
+        (json!({"precision": 0.1}), r#"max-mean-error 0.05, limits [0.0,"none"]"#, ""),
+    ] {
+        let report = packed(more.clone());
+        assert_eq!(asked(&report, "t2m"), (t2m.to_owned(), source.clone()), "{more}");
+        assert_eq!(asked(&report, "other"), (other.to_owned(), nothing.clone()), "{more}");
+        // The same of an array alone.
+        let input = trial.input().join("t2m");
+        let alone = PackJob::new(input, trial.place("alone.zarr"), options(more.clone()));
+        let alone = PackJob { overwrite: true, ..alone }.recommended(&by, &one_thread());
+        let report = told(alone.and_then(|job| job.run(&one_thread()))).unwrap();
+        assert_eq!(report.requirements.len(), t2m.split(", ").count(), "{more}");
+        assert_eq!(report.recommended, Some(source.clone()));
+        // And it is judged by all.
+        let requirements = Requirement::of(&options(more.clone()));
+        let job = CompareJob {
+            requirements,
+            recommendations: Some(by.clone()),
+            ..CompareJob::new(trial.input(), trial.output())
+        };
+        let PathReport::Group(judged) = told(job.run_path(&one_thread())).unwrap() else {
+            panic!("a group");
+        };
+        let judged = outcome(&judged.arrays, "t2m").report().unwrap();
+        assert!(judged.requirements.iter().all(|one| one.is_kept), "{:?}", judged.requirements);
+        assert_eq!(judged.requirements.len(), t2m.split(", ").count());
+    }
+    // What cannot hold together is named, and the array is copied.
+    for (more, array, expected) in [
+        (
+            json!({"limits": [1.0, "none"], "max-abs-error": 0.1}),
+            "t2m",
+            "the limits 0.0 and more and 1.0 and more",
+        ),
+        (json!({"data-type": "int16", "max-abs-error": 0.1}), "q", "impossible with int16"),
+    ] {
+        let report = packed(more);
+        let Outcome::Kept { reason } = &outcome(&report.arrays, array).outcome else {
+            panic!("{array} is copied");
+        };
+        assert!(
+            reason.contains("what is recommended for it") && reason.contains(expected),
+            "{reason}"
+        );
+    }
+}
+
+/// An array alone knows its levels by the coordinates of its group, and of the groups above.
+#[test]
+fn an_array_named_by_its_path_has_the_levels_of_its_group() {
+    let text = "
+recommendations:
+- filters: [{kind: cf-short-name, value: t}, {kind: level-kind, value: pressure}]
+  requirements: [{kind: mean-absolute-error-bound, value: 0.05}]
+version: 1.0.0
+";
+    let by = Recommendations::from_yaml(text).unwrap();
+    let trial = Trial::empty();
+    let deep = trial.input().join("deep");
+    for group in [trial.input(), deep.clone()] {
+        create_group(&group);
+    }
+    let sample = Sample::new("float32", &[1, 3000], &[1, 3000], json!("NaN"));
+    let sample = sample.with("dimension_names", json!(["p", "cell"]));
+    sample.write(&deep.join("t"), &bytes(&kelvin(3000)));
+    let job = || {
+        let job = PackJob::new(deep.join("t"), trial.output(), options(json!({})));
+        job.recommended(&by, &one_thread()).map(|job| job.options.max_mean_error)
+    };
+    assert!(told(job()).unwrap_err().contains("nothing is recommended"));
+    let level = Sample::new("float64", &[1], &[1], json!(0.0));
+    let level = level.with("attributes", json!({"standard_name": "air_pressure"}));
+    level.write(&trial.input().join("p"), &bytes(&[500.0]));
+    assert_eq!(told(job()), Ok(Some(0.05)));
 }
 
 /// Each of two bounds holds, also if one is 0 or so small that no element but an equal one keeps it.
@@ -284,8 +436,8 @@ fn the_report_says_which_requirements_are_not_kept() {
     }
 }
 
-/// In groups, requirements of single arrays hold in place of those for all and of recommended ones; nothing else is judged by
-/// what is recorded.
+/// In groups, requirements of single arrays hold in place of those for all and of recommended ones, which hold together; nothing
+/// else is judged by what is recorded.
 #[test]
 fn arrays_of_groups_have_requirements_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
@@ -330,7 +482,14 @@ version: 1.0.0
     assert_eq!(
         found.collect::<Vec<_>>(),
         [
-            ("t2m", vec![(Requirement::MaxMeanError(0.01), false), sign]),
+            (
+                "t2m",
+                vec![
+                    (Requirement::MaxAbsError(0.2), false),
+                    (Requirement::MaxMeanError(0.01), false),
+                    sign,
+                ],
+            ),
             ("tp", vec![(Requirement::MaxMeanError(0.1), true), sign]),
             ("u", vec![(Requirement::MaxAbsError(0.2), false), sign]),
         ]
@@ -484,4 +643,30 @@ fn limits_at_both_ends_are_kept_with_signs() {
             }
         }
     }
+}
+
+/// Missing values that are named or recommended, and that no attribute names, are none of the values that are judged.
+#[test]
+fn verify_takes_missing_values() {
+    let trial = Trial::new(&[1.0, 255.0, 2.0, 4.0], 4, json!({"fill_value": "NaN"}));
+    let after = bytes(&[1.5, 255.0, 2.0, 4.0]);
+    Sample::new("float64", &[4], &[4], json!("NaN")).write(&trial.output(), &after);
+    let judged = |job: CompareJob| told(job.run(&one_thread())).unwrap();
+    let relative = vec![Requirement::MaxMeanRelError(0.01)];
+    let job =
+        CompareJob { requirements: relative, ..CompareJob::new(trial.input(), trial.output()) };
+    assert_eq!(judged(job.clone()).failure(), None);
+    let missing = vec![JsonScalar::from(255_i64)];
+    let named = judged(CompareJob { missing, ..job.clone() });
+    assert!(named.failure().unwrap().contains("of 0.01: not kept"));
+    assert_eq!((named.counts.special.missing, named.unnamed.len()), (1, 0));
+    let text = "
+recommendations:
+- filters: []
+  requirements: [{kind: mean-relative-error-bound, value: 0.01}, {kind: missing-value, value: 255}]
+version: 1.0.0
+";
+    let recommendations = Some(Recommendations::from_yaml(text).unwrap());
+    let recommended = CompareJob { requirements: Vec::new(), recommendations, ..job };
+    assert_eq!(judged(recommended).counts.special.missing, 1);
 }

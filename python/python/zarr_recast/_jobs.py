@@ -50,6 +50,10 @@ class Report:
             lines[_MOST_LINES - 1 :] = [f"… {more} more lines, as in details"]
         return "\n".join(lines) or f"{type(self).__name__}({self.details!r})"
 
+    def __str__(self) -> str:
+        lines = [line for line in (self._headline(), self._text) if line]
+        return "\n".join(lines).rstrip("\n") or repr(self)
+
     def _repr_html_(self) -> str:
         headline = self._headline()
         above = "" if headline is None else f"<p>{html.escape(headline)}</p>"
@@ -358,8 +362,8 @@ def pack(
         Turn CF's attributes into codecs over the same stored integers.
     recommendations : bool, path or object
         True for what the package compression-recommendations recommends for each array, by its names and levels; or the path
-        of a file of its kind, or its ``Recommendations``. Arrays for which nothing is recommended are copied, unless a
-        bound is given. Arguments for single arrays hold in place of it.
+        of a file of its kind, or its ``Recommendations``. Goals for all arrays hold, too. Arrays for which nothing is
+        recommended are copied, unless a bound is given. Arguments for single arrays hold in place of it.
     repack : bool
         Whether to pack packed arrays of a group, too: their decoded values, with an error that comes on top of the one
         that they have. A single array is packed in any case.
@@ -476,6 +480,7 @@ def verify(
     lossless: ByPath[bool] = None,
     limits: ByPath[tuple[float | None, float | None]] = None,
     keep_sign: ByPath[bool] = None,
+    missing: ByPath[float | Sequence[float]] = None,
     recommendations: bool | str | os.PathLike[str] | Any = False,
     metrics: bool = False,
     threads: int | None = None,
@@ -500,6 +505,8 @@ def verify(
     lossless, limits, keep_sign : bool, tuple and bool, optional
         Every bit is the same; values of ``b`` lie within these where those of ``a`` do; 0 is 0 in both, and no value has
         another sign.
+    missing : float or sequence, optional
+        Values that mean "missing", besides NaN and those that attributes name.
     recommendations : bool, path or object
         What is recommended for each array of ``a``, as in `pack`; arrays for which nothing is recommended are compared as
         without it.
@@ -523,6 +530,7 @@ def verify(
         An array or group that cannot be read or compared.
     """
     required = {name: value for name, value in locals().items() if name in _REQUIREMENTS}
+    options = {**required, "missing": missing}
     tolerance = None
     if atol is not None or rtol is not None:
         if recommendations or any(value is not None for value in required.values()):
@@ -532,7 +540,7 @@ def verify(
         parts = {"atol": atol, "rtol": rtol}
         tolerance = [_tolerance(name, 0.0 if one is None else one) for name, one in parts.items()]
     request = {"tolerance": tolerance, "judges": True, "metrics": metrics, "threads": threads}
-    answer = _compared(a, b, required, recommendations, request, progress)
+    answer = _compared(a, b, options, recommendations, request, progress)
     failure = answer["failure"]
     failure = None if failure is None else with_parameters(failure)
     return VerifyReport._of(answer["report"], answer["text"], answer["html"], failure=failure)
@@ -551,6 +559,7 @@ def compare(
     lossless: ByPath[bool] = None,
     limits: ByPath[tuple[float | None, float | None]] = None,
     keep_sign: ByPath[bool] = None,
+    missing: ByPath[float | Sequence[float]] = None,
     recommendations: bool | str | os.PathLike[str] | Any = False,
     metrics: bool = False,
     threads: int | None = None,
@@ -569,7 +578,7 @@ def compare(
         As in `verify`.
     max_mean_error, mean_error_over_range, max_mean_rel_error : float, optional
         As in `verify`.
-    lossless, limits, keep_sign : bool, tuple and bool, optional
+    lossless, limits, keep_sign, missing : optional
         As in `verify`.
     recommendations : bool, path or object
         As in `verify`.
@@ -595,8 +604,9 @@ def compare(
         An array or group that cannot be read or compared.
     """
     required = {name: value for name, value in locals().items() if name in _REQUIREMENTS}
+    options = {**required, "missing": missing}
     request = {"tolerance": None, "judges": False, "metrics": metrics, "threads": threads}
-    answer = _compared(a, b, required, recommendations, request, progress)
+    answer = _compared(a, b, options, recommendations, request, progress)
     return CompareReport._of(answer["report"], answer["text"], answer["html"])
 
 
@@ -616,15 +626,15 @@ def _threads(threads: int | None) -> int | None:
 def _compared(
     a: Place,
     b: Place,
-    required: dict[str, Any],
+    options: dict[str, Any],
     recommendations: Any,
     request: dict[str, Any],
     progress: bool | Show,
 ) -> dict[str, Any]:
-    """Runs a comparison; ``required`` has the arguments that say what to keep."""
+    """Runs a comparison; ``options`` has the arguments that say what to keep, and what is missing."""
     request |= {
         "job": "compare",
-        **_by_array({name: by_path(value) for name, value in required.items()}),
+        **_by_array({name: by_path(value) for name, value in options.items()}),
         "recommendations": recommended(recommendations),
         "threads": _threads(request["threads"]),
     }

@@ -15,7 +15,7 @@ use crate::jobs::rules::{Rule, described, markers_of};
 use crate::jobs::tree::{ArrayOutcome, Outcome, PathReport, arrays_of};
 use crate::metadata::coordinates::Described;
 use crate::metadata::tree::{self, Node};
-use crate::options::AllClose;
+use crate::options::{AllClose, Requirement};
 use crate::runtime::Runtime;
 use crate::store::location::{Kind, Location, below, is_group};
 use crate::text::{as_shown, number_of_arrays};
@@ -141,13 +141,14 @@ impl CompareJob {
                 return Ok(Outcome::Kept { reason: reason.to_owned() });
             }
             let own = Rule::first(rules, &a.path).and_then(|rule| rule.options);
-            let (requirements, recommended_by) = self.required(|| markers_of(a, described), own)?;
+            let (options, recommended) = self.required(|| markers_of(a, described), own)?;
             let (a, b) = (below(&self.a, &a.path), below(&self.b, &b.path));
             let job = Self {
                 a,
                 b,
-                requirements,
-                recommended_by,
+                requirements: Requirement::of(&options),
+                missing: options.missing,
+                recommended,
                 recommendations: None,
                 rules: Vec::new(),
                 ..self.clone()

@@ -11,6 +11,7 @@ use recast_kernels::{
     Cast, ElementType, OutOfRange, Plan, Rounding, RunError, Scalar, in_default_environment,
 };
 use serde::Serialize;
+use zarr_recast::JsonScalar;
 
 use crate::array::pairs::{Pairs, Stored};
 use crate::array::region::Region;
@@ -27,7 +28,7 @@ use crate::jobs::rules::ArrayRule;
 use crate::json;
 use crate::options::{AllClose, OwnOptions, PackOptions, Reached, Requirement};
 use crate::recommend::markers::Markers as CommunityMarkers;
-use crate::recommend::{Advice, Recommendations};
+use crate::recommend::{Advice, Recommendations, Recommended};
 use crate::runtime::{Runtime, Workers};
 use crate::scan::axes::dimension_names;
 use crate::scan::charts::{Charts, Pieces};
@@ -54,11 +55,13 @@ pub struct CompareJob {
     pub recorded: bool,
     /// Checks these, if there are any, in place of what is recorded.
     pub requirements: Vec<Requirement>,
+    /// Values that mean "missing", besides those that attributes name.
+    pub missing: Vec<JsonScalar>,
     /// Checks what these recommend for each array of `a`, as [`crate::GroupJob::recommendations`] packs it; arrays for which they
     /// recommend nothing as without them.
     pub recommendations: Option<Recommendations>,
-    /// Where the requirements come from, if somebody recommends them.
-    pub recommended_by: Option<String>,
+    /// Whether somebody recommends the requirements, if that was asked.
+    pub recommended: Option<Recommended>,
     /// For single arrays of groups, what their options ask decoded values to keep, as [`crate::GroupJob::rules`].
     pub rules: Vec<ArrayRule>,
     /// What is required is measured, and nothing that is not kept is a failure.
@@ -92,9 +95,9 @@ pub struct CompareReport {
     /// Whether nothing that is not kept is a failure.
     #[serde(skip)]
     measures_only: bool,
-    /// Who recommends the requirements.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub recommended_by: Option<String>,
+    /// Whether somebody recommends requirements of the array, if that was asked.
+    #[serde(flatten)]
+    pub recommended: Option<Recommended>,
     /// What was reached of each requirement, if there are any.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<Reached>,
@@ -153,8 +156,9 @@ impl CompareJob {
             tolerance: None,
             recorded: false,
             requirements: Vec::new(),
+            missing: Vec::new(),
             recommendations: None,
-            recommended_by: None,
+            recommended: None,
             rules: Vec::new(),
             measures_only: false,
             charts: false,
@@ -170,26 +174,28 @@ impl CompareJob {
         in_default_environment((self, runtime), |(job, runtime)| Ok(job.compared(runtime)?))
     }
 
-    /// What an array must keep: what its own options ask for, beside what is recommended for it, beside what is required of all;
-    /// and who recommends it, if somebody does.
+    /// What an array must keep, and the values that mean "missing": what its own options ask for, beside what is recommended for
+    /// it, beside what is required of all; and whether somebody recommends it.
     fn required(
         &self,
         markers: impl FnOnce() -> CommunityMarkers,
         own: Option<&OwnOptions>,
-    ) -> Result<(Vec<Requirement>, Option<String>)> {
-        let mut options = Requirement::options(&self.requirements);
+    ) -> Result<(PackOptions, Option<Recommended>)> {
+        let mut options = Requirement::options(&self.requirements)?;
+        options.missing.clone_from(&self.missing);
         let is_own = own.is_some_and(|own| own.options().says_how());
-        let mut source = self.recommended_by.clone();
-        if let Some(by) = self.recommendations.as_ref().filter(|_| !is_own)
-            && let Advice::Pack(advice) = by.advice(&markers())
-        {
-            options = options.beside(&OwnOptions::from(*advice)).map_err(Error::into_inner)?;
-            source = Some(by.source.clone());
+        let mut recommended = self.recommended.clone();
+        if let Some(by) = self.recommendations.as_ref().filter(|_| !is_own) {
+            let advice = by.advice(&markers(), &options);
+            recommended = Some(advice.recommended(by));
+            if let Advice::Pack(advice) = advice {
+                options = *advice;
+            }
         }
         if let Some(own) = own {
             options = options.beside(own).map_err(Error::into_inner)?;
         }
-        Ok((Requirement::of(&options), source))
+        Ok((options, recommended))
     }
 
     fn compared(&self, runtime: &Runtime) -> Result<CompareReport> {
@@ -213,14 +219,13 @@ impl CompareJob {
         let computed = if self.metrics { ElementType::Float64 } else { common };
         let memory = [a.chunk_memory_as(computed), b.chunk_memory_as(computed)];
         let workers = Workers::within(runtime, memory)?;
-        let markers = Markers::of(&a);
+        let (options, recommended) = self.required(|| markers_alone(&a, runtime), None)?;
+        let markers = Markers::with(&a, &options)?;
         let survey = survey(&a, &markers, &workers)?;
         let [of_a, of_b] = [&a, &b].map(|source| source.array().attributes());
         let least = survey.range().map(|(least, _)| least.to_f64());
         refuse_other_times(of_a, of_b, least).with_context(|| self.b.display().to_string())?;
-        // As packing an array alone, whose own goals hold in place of recommended ones.
-        let own = OwnOptions::from(Requirement::options(&self.requirements));
-        let (required, recommended_by) = self.required(|| markers_alone(&a), Some(&own))?;
+        let required = Requirement::of(&options);
         let of_record = self.recorded && self.tolerance.is_none() && required.is_empty();
         let recorded = of_record.then(|| RecordedBound::of(of_b, of_a));
         let required = if of_record { recorded_requirements(of_b, of_a) } else { required };
@@ -231,18 +236,18 @@ impl CompareJob {
         let bound = asked.unwrap_or(AllClose { atol: f64::INFINITY, rtol: 0.0 });
         let range = survey.extent_of_error();
         let other = (recorded.is_some() || required.is_empty()).then_some((bound, is_each));
-        let options = Requirement::options(&required);
-        let tolerance = tolerance(&options, other, range, common);
+        let required_options = Requirement::options(&required)?;
+        let tolerance = tolerance(&required_options, other, range, common);
         let is_relative = tolerance.relative > 0.0;
         let is_judged = asked.is_some() || !required.is_empty();
         let expected = Expected {
             element_type: common,
             markers: in_type(&markers, common)?,
             reserved_values: in_type(&survey.reserved_values, common)?,
-            masked: in_type(&Markers::of(&b), common)?,
+            masked: in_type(&Markers::with(&b, &options)?, common)?,
             tolerance,
             counts: true,
-            sums_exactly: options.has_mean_goal(),
+            sums_exactly: required_options.has_mean_goal(),
         };
         let pair = Pair { a: Side::new(&a, common)?, b: Side::new(&b, common)?, expected };
         let is_unnamed = |marker: &&Scalar| {
@@ -268,7 +273,7 @@ impl CompareJob {
             recorded: recorded.flatten(),
             looked_for_bound: recorded.is_some(),
             measures_only: self.measures_only,
-            recommended_by,
+            recommended,
             requirements: reached(&required, &comparison, range),
             counts: CompareCounts {
                 elements: a.elements() as u64,

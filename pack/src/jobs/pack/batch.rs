@@ -20,7 +20,7 @@ use crate::jobs::advised::markers_alone;
 use crate::json;
 use crate::metadata::document::{GRID, MISSING, PROVENANCE};
 use crate::options::{AllClose, PackOptions, Requirement};
-use crate::recommend::{Advice, Recommendations};
+use crate::recommend::{Advice, Recommendations, Recommended};
 use crate::runtime::{Runtime, Workers};
 use crate::scan::lattice::Lattice;
 use crate::scan::missing::{Markers, advice_on_suspects, customary_markers};
@@ -39,8 +39,8 @@ pub struct PackJob {
     pub output: PathBuf,
     /// How to pack it.
     pub options: PackOptions,
-    /// Where the goals in the options come from, if somebody recommends them.
-    pub recommended_by: Option<String>,
+    /// Whether somebody recommends the goals in the options, if that was asked.
+    pub recommended: Option<Recommended>,
     /// Combines the ranges of these arrays and `input`, so that packing each with this list gives all the same
     /// codecs.
     pub scale_from: Vec<PathBuf>,
@@ -64,7 +64,7 @@ impl PackJob {
             input: input.into(),
             output: output.into(),
             options,
-            recommended_by: None,
+            recommended: None,
             scale_from: Vec::new(),
             overwrite: false,
             provenance: true,
@@ -72,11 +72,11 @@ impl PackJob {
         }
     }
 
-    /// The same with what is recommended for the array, beside its own options. Goals of its own hold in place of
-    /// recommended ones.
+    /// The same with what is recommended for the array, beside its own goals.
     ///
     /// # Errors
-    /// Nothing is recommended for the array, or something that is not known here; an array that cannot be opened.
+    /// Something is recommended that is not known here or cannot be kept beside the options; without a goal, nothing is
+    /// recommended; an array that cannot be opened.
     pub fn recommended(
         self,
         by: &Recommendations,
@@ -86,20 +86,23 @@ impl PackJob {
     }
 
     fn with_advice(self, by: &Recommendations, runtime: &Runtime) -> Result<Self> {
-        if self.options.says_how() {
-            return Ok(self);
-        }
         let source = Source::open_for(runtime, &self.input)?;
-        let options = match by.advice(&markers_alone(&source)) {
-            Advice::Pack(options) => {
-                options.beside(&self.options.clone().into()).map_err(Error::into_inner)?
-            }
+        let advice = by.advice(&markers_alone(&source, runtime), &self.options);
+        let recommended = Some(advice.recommended(by));
+        let options = match advice {
+            Advice::Pack(options) => *options,
+            Advice::None if self.options.says_how() => self.options,
             Advice::None => {
                 bail!("{}: nothing is recommended for it; give a bound", self.input.display())
             }
-            Advice::NotKnown(reason) => bail!("{}: {reason}; give a bound", self.input.display()),
+            Advice::NotKnown(reason) => {
+                bail!(
+                    "{}: {reason}; give a bound in place of --recommendations",
+                    self.input.display()
+                )
+            }
         };
-        Ok(Self { options, recommended_by: Some(by.source.clone()), ..self })
+        Ok(Self { options, recommended, ..self })
     }
 }
 
@@ -187,13 +190,14 @@ impl<'a> Batch<'a> {
                     object.insert(name.into(), serde_json::to_value(bound)?);
                 }
             }
-            let by = member.place.and_then(|place| place.job.recommended_by.as_ref());
-            if by.is_some() || Requirement::of(self.asked).iter().any(|one| one.is_more()) {
+            let recommended = member.place.and_then(|place| place.job.recommended.as_ref());
+            let by = recommended.and_then(Recommended::by);
+            if by.is_some() || Requirement::are_more(&Requirement::of(self.asked)) {
                 // Known once all elements are compared.
                 object.insert(REQUIREMENTS.into(), Value::Null);
             }
             if let Some(by) = by {
-                object.insert(RECOMMENDED_BY.into(), by.as_str().into());
+                object.insert(RECOMMENDED_BY.into(), by.into());
             }
             let PackOptions { src_min, src_max, .. } = self.options;
             for (name, end) in CLAMPED.into_iter().zip([src_min, src_max]) {

@@ -14,6 +14,7 @@ use crate::jobs::cf::attributes::is_packed;
 use crate::json;
 use crate::metadata::shard_codecs::{Readers, readers};
 use crate::options::{AllClose, PackOptions, Reached};
+use crate::recommend::Recommended;
 use crate::round::rounder::{Rounded, Rounder};
 use crate::scan::charts::Charts;
 use crate::scan::counts::Counts;
@@ -108,9 +109,9 @@ pub struct PackReport {
     pub ratio: Option<f64>,
     /// The errors of decoded elements.
     pub error: PackErrors,
-    /// Who recommends the requirements.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub recommended_by: Option<String>,
+    /// Whether somebody recommends requirements of the array, if that was asked.
+    #[serde(flatten)]
+    pub recommended: Option<Recommended>,
     /// What was reached of each requirement.
     pub requirements: Vec<Reached>,
     /// Whether the values are already integers of the narrowest type, so that no value codecs are needed.
@@ -436,7 +437,7 @@ impl PackReport {
                 precision: options.precision,
                 largest_clamping: clamping.largest,
             },
-            recommended_by: place.job.recommended_by.clone(),
+            recommended: place.job.recommended.clone(),
             requirements: reached,
             already_narrowest: survey.element_type.is_integer()
                 && candidate.codecs.is_empty()

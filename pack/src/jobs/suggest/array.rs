@@ -83,7 +83,7 @@ impl SuggestJob {
         in_default_environment((self, runtime), |(job, runtime)| {
             let source = Source::open_for(runtime, &job.input)?;
             let by = job.recommendations.as_ref();
-            let advice = by.map(|by| Advised::by(by, &markers_alone(&source)));
+            let advice = by.map(|by| Advised::by(by, &markers_alone(&source, runtime)));
             Ok(suggest_for(&source, &job.options, advice, runtime)?)
         })
     }
@@ -95,15 +95,14 @@ impl Advised {
     /// # Errors
     /// Why nothing is.
     pub(super) fn by(by: &Recommendations, markers: &CommunityMarkers) -> Result<Self, String> {
-        match by.advice(markers) {
+        match by.advice(markers, &PackOptions::default()) {
             Advice::Pack(options) => Ok(Self {
                 by: by.source.clone(),
                 requirements: Requirement::of(&options),
                 missing: options.missing.clone(),
                 options: *options,
             }),
-            Advice::None => Err("nothing is recommended for it".to_owned()),
-            Advice::NotKnown(reason) => Err(reason),
+            other => Err(other.reason().unwrap_or_default()),
         }
     }
 }

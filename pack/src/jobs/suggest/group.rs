@@ -35,6 +35,9 @@ pub struct SuggestGroupReport {
     /// How the arrays would be packed.
     #[serde(skip)]
     pub options: PackOptions,
+    /// Whether recommendations were looked for.
+    #[serde(skip)]
+    follows_recommendations: bool,
 }
 
 impl SuggestJob {
@@ -91,7 +94,13 @@ impl SuggestJob {
         // Nothing to write or to pack.
         let is_useful = arrays.iter().any(|one| one.report().is_some());
         let suggestions = if is_useful { self.suggestions() } else { Vec::new() };
-        Ok(SuggestGroupReport { group, arrays, suggestions, options: self.options.clone() })
+        Ok(SuggestGroupReport {
+            group,
+            arrays,
+            suggestions,
+            options: self.options.clone(),
+            follows_recommendations: self.recommendations.is_some(),
+        })
     }
 
     fn suggestions(&self) -> Vec<Suggestion> {
@@ -172,6 +181,10 @@ impl SuggestGroupReport {
             }
             (None, None) if report.ladder.is_empty() => {
                 return Ok(text + "skip = true\n");
+            }
+            // Any bound might be less than what is recommended.
+            (None, None) if self.follows_recommendations => {
+                return Ok(text + "skip = true\n# error-over-range = 0.001\n");
             }
             (None, None) => {
                 text.push_str("# Nothing says which bound; this is a thousandth of the range.\n");
