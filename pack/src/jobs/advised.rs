@@ -4,8 +4,7 @@ use std::iter;
 use std::path::Path;
 
 use crate::array::source::Source;
-use crate::jobs::rules::described;
-use crate::metadata::coordinates::Described;
+use crate::metadata::coordinates::{Described, described};
 use crate::metadata::tree::{self, Node};
 use crate::recommend::markers::Markers;
 use crate::runtime::Runtime;

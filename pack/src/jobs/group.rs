@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::rules::{GroupJob, Rules, Treatment, described, markers_of, properties};
+use super::rules::{GroupJob, Rules, Treatment, markers_of, properties};
 use crate::error::{Error, Interrupted, Result, is_disk_full, is_of_array, unless_room};
 use crate::jobs::cf::{FromCfReport, dry_from_cf, from_cf};
 use crate::jobs::job::{DryRun, Job, write_inside};
@@ -16,7 +16,7 @@ use crate::jobs::pack::{PackJob, PackReport, Place, pack_together};
 use crate::jobs::tree::{
     ArrayOutcome, GroupReport, Outcome, Output, PathReport, arrays_of, each_array,
 };
-use crate::metadata::coordinates::{companions, coordinates};
+use crate::metadata::coordinates::{companions, coordinates, described};
 use crate::metadata::document::values;
 use crate::metadata::tree::{self, Node};
 use crate::options::{PackOptions, ShardCodecs};

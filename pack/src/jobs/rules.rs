@@ -525,24 +525,9 @@ pub(crate) struct Properties {
     pub(crate) unadvised: Option<String>,
 }
 
-/// The nodes, as [`coordinates`](crate::coordinates) takes them.
-pub(crate) fn described(nodes: &[Node]) -> Vec<Described<'_>> {
-    nodes.iter().map(describe).collect()
-}
-
-fn describe(node: &Node) -> Described<'_> {
-    let names = node.document.get("dimension_names").and_then(Value::as_array);
-    let names = || names.into_iter().flatten().filter_map(Value::as_str).collect();
-    Described {
-        path: &node.path,
-        dimensions: (node.kind == Kind::Array).then(names),
-        attributes: node.document.get("attributes").and_then(Value::as_object),
-    }
-}
-
 /// What an array says of itself, for recommendations.
 pub(crate) fn markers_of(node: &Node, all: &[Described<'_>]) -> Markers {
-    Markers::of(&describe(node), all)
+    Markers::of(&Described::of(node), all)
 }
 
 /// The properties of an array. An array with value codecs can be packed only with `repack`.

@@ -6,7 +6,8 @@ use std::iter;
 
 use serde_json::{Map, Value};
 
-use super::tree::path_in;
+use super::tree::{Node, path_in};
+use crate::store::location::Kind;
 
 /// An array or a group, as far as it says which arrays are coordinates.
 #[derive(Clone, Debug)]
@@ -17,6 +18,23 @@ pub struct Described<'a> {
     pub dimensions: Option<Vec<&'a str>>,
     /// The attributes, if there are any.
     pub attributes: Option<&'a Map<String, Value>>,
+}
+
+impl<'a> Described<'a> {
+    pub(crate) fn of(node: &'a Node) -> Self {
+        let names = node.document.get("dimension_names").and_then(Value::as_array);
+        let names = || names.into_iter().flatten().filter_map(Value::as_str).collect();
+        Self {
+            path: &node.path,
+            dimensions: (node.kind == Kind::Array).then(names),
+            attributes: node.document.get("attributes").and_then(Value::as_object),
+        }
+    }
+}
+
+/// The nodes, as [`coordinates`] takes them.
+pub(crate) fn described(nodes: &[Node]) -> Vec<Described<'_>> {
+    nodes.iter().map(Described::of).collect()
 }
 
 /// The attributes that name coordinates.

@@ -14,9 +14,9 @@ use super::array::{
 use super::{Advised, SuggestReport, Suggestion};
 use crate::array::source::{Source, fill_check};
 use crate::error::{Error, Result, is_of_array, usage};
-use crate::jobs::rules::{described, markers_of, properties};
+use crate::jobs::rules::{markers_of, properties};
 use crate::jobs::tree::{ArrayOutcome, Outcome, PathReport, each_array};
-use crate::metadata::coordinates::coordinates;
+use crate::metadata::coordinates::{coordinates, described};
 use crate::metadata::tree;
 use crate::options::PackOptions;
 use crate::runtime::Runtime;
