@@ -3,7 +3,7 @@
 use recast_kernels::{OutOfRange, Scalar};
 use recast_pack::report::{Charts, Counts, Reached, Recommended, Suspect};
 use recast_pack::text::{bytes, count, measured, number_of_arrays, scalar_text, times_smaller};
-use recast_pack::{Compressor, Limits, PackOptions, PackReport, Reader, Requirement};
+use recast_pack::{Compressor, PackOptions, PackReport, Reader, Requirement};
 
 use super::counts::{self, elements};
 use super::errors;
@@ -115,17 +115,17 @@ fn rows_of_choice(report: &PackReport, table: &mut Table) {
 }
 
 /// How limits forbid that values leave them: no steps of a size that is asked for do.
-fn way_out(report: &PackReport, limits: Limits, is_of_group: bool) -> String {
+fn way_out(report: &PackReport, limits: [Option<Scalar>; 2], is_of_group: bool) -> String {
     if report.options.precision.is_some() {
         return String::new();
     }
-    if !is_of_group {
-        let flag = Requirement::Limits(limits).arguments().join(" ");
-        return format!("; {flag} forbids that");
+    let end = |none: &str, end: Option<Scalar>| end.map_or(none.to_owned(), |end| end.to_string());
+    if is_of_group {
+        let [least, greatest] = limits.map(|limit| end("\"none\"", limit));
+        return format!("; limits = [{least}, {greatest}] in its table of --config forbids that");
     }
-    let end = |end: Option<f64>| end.map_or("\"none\"".to_owned(), |end| format!("{end:?}"));
-    let (least, greatest) = (end(limits.least), end(limits.greatest));
-    format!("; limits = [{least}, {greatest}] in its table of --config forbids that")
+    let [least, greatest] = limits.map(|limit| end("none", limit));
+    format!("; --limits {least} {greatest} forbids that")
 }
 
 /// What decoded values are beyond the data, and whether that is more than the rounding of float32, which nobody looks for.
@@ -138,11 +138,10 @@ pub(super) fn beyond(report: &PackReport, is_of_group: bool) -> Option<(String, 
     let beyond = sides.iter().filter(|(by, _)| *by > 0.0);
     let beyond: Vec<String> =
         beyond.map(|(by, side)| format!("{} {side}", measured(*by))).collect();
-    let [low, high] = [kept.0, kept.1].map(|end| Some(Scalar::to_f64(end)));
     let text = format!(
         "decoded {least} to {greatest}, beyond the data by {}{}",
         beyond.join(" and "),
-        way_out(report, Limits { least: low, greatest: high }, is_of_group)
+        way_out(report, [Some(kept.0), Some(kept.1)], is_of_group)
     );
     Some((text, sides.iter().any(|(by, _)| *by > rounding)))
 }
@@ -188,12 +187,8 @@ pub(super) fn notes(report: &PackReport, is_of_group: bool) -> Vec<(&'static str
     let counts = &report.counts;
     let mut notes = Vec::new();
     for beyond in &report.beyond_valid {
-        let limit = Some(beyond.limit.to_f64());
-        let limits = if beyond.is_above {
-            Limits { least: None, greatest: limit }
-        } else {
-            Limits { least: limit, greatest: None }
-        };
+        let limit = Some(beyond.limit);
+        let limits = if beyond.is_above { [None, limit] } else { [limit, None] };
         notes.push(("note", format!("{beyond}{}", way_out(report, limits, is_of_group))));
     }
     if let Some(kinds) = &report.nan_kinds {

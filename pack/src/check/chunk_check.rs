@@ -162,7 +162,7 @@ impl<N: Number> ElementChecker for Checker<N> {
             if !allowed && (y.is_nan() || self.special.is_marker(y)) {
                 return Some(f64::INFINITY);
             }
-            let is_wrong = self.is_far(x, y) || !keeps.holds(x.to_f64(), y.to_f64());
+            let is_wrong = self.is_far(x, y) || !keeps.holds(x, y);
             (!y.is_nan() && is_wrong).then(|| x.distance(y))
         });
         Ok(distances.reduce(f64::max))
@@ -189,7 +189,7 @@ impl<N: Number> Checker<N> {
         total: &mut Comparison,
     ) -> Result<()> {
         let Tolerance { keeps, .. } = self.expected.tolerance;
-        let holds = |(x, y): (&N, &N)| keeps.holds(x.to_f64(), y.to_f64());
+        let holds = |(&x, &y): (&N, &N)| keeps.holds(x, y);
         let sums = block_sums(xs, ys, &self.special, self.expected.tolerance)
             .filter(|_| keeps.is_nothing() || xs.iter().zip(ys).all(holds));
         let sums = match sums {
@@ -295,7 +295,7 @@ impl<N: Number> Checker<N> {
     fn broken(&self, x: N, y: N) -> Broken {
         let Tolerance { relative, keeps, .. } = self.expected.tolerance;
         let is_far = relative > 0.0 && Self::is_farther(x, y, 0.0, relative);
-        Broken { relative: is_far, ..keeps.broken(x.to_f64(), y.to_f64()) }
+        Broken { relative: is_far, ..keeps.broken(x, y) }
     }
 
     /// Whether |x − y| is more than the sum of both bounds.
@@ -343,7 +343,7 @@ impl<N: Number> Checker<N> {
         if self.is_far(x, y) {
             return Some(Wrong::Far(x.distance(y), self.expected.tolerance.bound(x.magnitude())));
         }
-        (!keeps.holds(x.to_f64(), y.to_f64())).then_some(Wrong::Side)
+        (!keeps.holds(x, y)).then_some(Wrong::Side)
     }
 
     /// Describes the problem with an element.

@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::sums::Sums;
 use crate::json;
 use crate::options::{Limits, PackOptions};
+use crate::scan::number::Number;
 
 /// The tolerance for decoded elements. In any case NaN, infinities and missing values must come back.
 #[derive(Clone, Copy, Debug)]
@@ -58,7 +59,7 @@ impl Keeps {
     /// What options ask of elements of a type. All bits of an integer come back if its value does.
     pub(crate) fn of(options: &PackOptions, element_type: ElementType) -> Self {
         Self {
-            limits: options.limits,
+            limits: options.limits.map(|limits| limits.in_type(element_type)),
             zero: options.max_mean_rel_error.is_some(),
             sign: options.keep_sign,
             bits: options.lossless && element_type.is_float(),
@@ -67,20 +68,20 @@ impl Keeps {
 
     /// Whether an original value and what it decodes to keep limits, zeros and signs.
     #[inline(always)]
-    pub(crate) fn holds(&self, x: f64, y: f64) -> bool {
+    pub(crate) fn holds<N: Number>(&self, x: N, y: N) -> bool {
         let Broken { limits, sign, zero, .. } = self.broken(x, y);
         !(limits || sign || zero)
     }
 
     /// Which of limits, zeros and signs an original value and what it decodes to break.
     #[inline(always)]
-    pub(super) fn broken(&self, x: f64, y: f64) -> Broken {
+    pub(super) fn broken<N: Number>(&self, x: N, y: N) -> Broken {
         let Self { limits, zero, sign, .. } = self;
         let limits = limits.unwrap_or_default();
         let least = limits.least.unwrap_or(f64::NEG_INFINITY);
         let greatest = limits.greatest.unwrap_or(f64::INFINITY);
-        let is_inside = |value: f64| value >= least && value <= greatest;
-        let leaves = is_inside(x) && !is_inside(y);
+        let leaves = x.is_inside(least, greatest) && !y.is_inside(least, greatest);
+        let (x, y) = (x.to_f64(), y.to_f64());
         let changes_sign = (x >= 0.0 && y < 0.0) || (x <= 0.0 && y > 0.0);
         Broken {
             relative: false,

@@ -2,9 +2,11 @@
 
 use std::fmt;
 
+use anyhow::Context;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::error::Result;
 use crate::metadata::document::{GRID, PROVENANCE};
 use crate::options::{AllClose, PackOptions, Requirement};
 use crate::scan::lattice::Lattice;
@@ -101,18 +103,33 @@ impl RecordedBound {
 }
 
 /// What the only packing of an array keeps of an original that was not packed, besides the bound of every element.
+///
+/// # Errors
+/// A requirement that is not known here: nothing may pass that it forbids.
 pub(crate) fn recorded_requirements(
     attributes: &Map<String, Value>,
     original: &Map<String, Value>,
-) -> Vec<Requirement> {
+) -> Result<Vec<Requirement>> {
     let packed = attributes.get(PROVENANCE).filter(|_| !original.contains_key(PROVENANCE));
     let packed = packed.filter(|packed| {
         packed.get(SOURCE).is_none() && CLAMPED.iter().all(|end| packed.get(end).is_none())
     });
-    let list = packed.and_then(|packed| packed.get(REQUIREMENTS)).and_then(Value::as_array);
-    let read = |one: &Value| serde_json::from_value(one.clone()).ok();
-    let all = list.into_iter().flatten().filter_map(read);
-    all.filter(|one: &Requirement| one.is_more()).collect()
+    let Some(list) = packed.and_then(|packed| packed.get(REQUIREMENTS)) else {
+        return Ok(Vec::new());
+    };
+    let read = |one: &Value| {
+        serde_json::from_value(one.clone()).with_context(|| {
+            format!(
+                "the attribute recast records the requirement {one}, which is not known here; name what to check, such as \
+                 --max-abs-error"
+            )
+        })
+    };
+    let list = list.as_array().with_context(|| {
+        format!("the attribute recast records the requirements {list}, which are no list")
+    })?;
+    let all: Vec<Requirement> = list.iter().map(read).collect::<Result<_>>()?;
+    Ok(all.into_iter().filter(|one| one.is_more()).collect())
 }
 
 /// The attributes of all packings of an array, the last one first. Those of an array that was packed several times are a

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 
 use crate::error::Result;
 
-/// Refuses to compare the numbers of times whose attributes give them other units, or another calendar. `least` is the least of
-/// them.
+/// Refuses to compare the numbers of times or durations whose attributes give them other units, or times another calendar. `least`
+/// is the least of them; without one, there are none.
 ///
 /// # Errors
 /// The attributes, by CF 1.12, section 4.4; units that only look different, as `hours since 2000-1-1` and
@@ -17,11 +17,19 @@ pub(crate) fn refuse_other_times(
     least: Option<f64>,
 ) -> Result<()> {
     let units = [a, b].map(|attributes| attributes.get("units").and_then(Value::as_str));
-    let [Some(units_a), Some(units_b)] = units.map(|units| units.map(str::trim)) else {
+    let ([Some(units_a), Some(units_b)], Some(least)) =
+        (units.map(|units| units.map(str::trim)), least)
+    else {
         return Ok(());
     };
     if !is_time(units_a) && !is_time(units_b) {
-        return Ok(());
+        return match seconds(units_a).zip(seconds(units_b)) {
+            Some((a, b)) if a != b => bail!(
+                "its durations are in {units_a:?} in one and in {units_b:?} in the other, so that equal numbers are different \
+                 durations; write both in the same units"
+            ),
+            _ => Ok(()),
+        };
     }
     let time = Reference::of(units_a);
     if units_a != units_b && (time.is_none() || time != Reference::of(units_b)) {
@@ -121,9 +129,9 @@ impl Reference {
     }
 
     /// Whether the reference and all values are in 1583 or later: the Gregorian reform was in October 1582.
-    fn is_after_reform(&self, least: Option<f64>) -> bool {
+    fn is_after_reform(&self, least: f64) -> bool {
         let days = (self.year - 1583) as f64 * 365.0;
-        self.year >= 1583 && least.is_none_or(|least| least * self.unit >= -days * 86_400.0)
+        self.year >= 1583 && least * self.unit >= -days * 86_400.0
     }
 }
 
@@ -279,6 +287,8 @@ mod tests {
         assert!(!is_refused(&time("noleap"), &time("365_day")));
         assert!(!is_refused(&time("standard"), &time("Gregorian ")));
         assert!(!is_refused(&json!({"units": "K"}), &json!({"units": "degC"})));
+        assert!(is_refused(&json!({"units": "days"}), &json!({"units": "hours"})));
+        assert!(!is_refused(&json!({"units": "d"}), &json!({"units": "days"})));
         assert!(!is_refused(&json!({}), &json!({"units": "days since 1850-01-01"})));
         // Without an attribute, the calendar is the standard one.
         let without = json!({"units": "days since 1850-01-01"});
@@ -290,7 +300,8 @@ mod tests {
         let time = |date: &str, calendar: &str| json!({"units": format!("days since {date}"), "calendar": calendar});
         for (date, least, differs) in [
             ("1850-01-01", Some(0.0), false),
-            ("1850-01-01", None, false),
+            // Without values.
+            ("1-1-1", None, false),
             ("1850-01-01", Some(-90_000.0), false),
             ("2000-01-01", Some(-200_000.0), true),
             ("1582-10-01", Some(0.0), true),

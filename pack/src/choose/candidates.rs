@@ -173,8 +173,9 @@ impl<'a> Candidates<'a> {
         } else {
             ""
         };
+        let limits = if options.limits.is_some() { " or leave --limits out" } else { "" };
         let context = format!(
-            "{name}: the {source} values{} cannot be kept {how}in {target}, {hint}{wider}{narrower}{grid}",
+            "{name}: the {source} values{} cannot be kept {how}in {target}, {hint}{wider}{narrower}{limits}{grid}",
             range.unwrap_or_default()
         );
         refusal.context(context)

@@ -129,8 +129,8 @@ fn chosen(survey: &Survey, options: &PackOptions, check: Check<'_>) -> Result<Ch
     let mut goals = Goals::new(&options, &survey)?;
     loop {
         match chosen_in_bound(&survey, &options, &goals.options(), check) {
-            Err(why) if goals.advance(&why) => {}
-            outcome => return outcome,
+            Ok(choice) => return Ok(choice),
+            Err(why) => goals.advance(why)?,
         }
     }
 }

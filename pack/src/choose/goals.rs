@@ -15,6 +15,8 @@ const MARGIN: f64 = 0.985;
 const MOST_NUMBERS: usize = 1 << 14;
 /// Coarser bounds of the largest error leave too little of the values; in units of their range.
 const COARSEST: f64 = 0.25;
+/// So many parts of a bound are tried for limits and signs, the last of which is none.
+const MOST_PARTS: u32 = 3;
 /// So many bounds of the largest error are tried.
 const MOST_TRIES: u32 = 24;
 
@@ -29,7 +31,11 @@ pub(crate) struct Goals<'a> {
     is_relative_kept: bool,
     /// A relative error with which no mean is exceeded.
     relative: f64,
+    /// The part of the bound of every element that is used up: finer steps may keep limits and signs.
+    part: f64,
     tries: u32,
+    /// Why the bound that is asked for does not do, which explains more than why finer ones do not.
+    first: Option<anyhow::Error>,
 }
 
 #[derive(Clone, Copy)]
@@ -54,7 +60,16 @@ impl<'a> Goals<'a> {
         let relative = asked.max_rel_error.map(|bound| bound * smallest);
         let both = asked.absolute_bound(range).zip(relative);
         let is_relative_kept = both.is_some_and(|(absolute, relative)| absolute < relative);
-        let mut goals = Self { asked, range, way: None, is_relative_kept, relative: 0.0, tries: 0 };
+        let mut goals = Self {
+            asked,
+            range,
+            way: None,
+            is_relative_kept,
+            relative: 0.0,
+            part: 1.0,
+            tries: 0,
+            first: None,
+        };
         if !asked.has_mean_goal() || (asked.max_rel_error.is_some() && !is_relative_kept) {
             return Ok(goals);
         }
@@ -75,7 +90,12 @@ impl<'a> Goals<'a> {
     pub(crate) fn options(&self) -> PackOptions {
         let absolute = self.asked.absolute_bound(self.range);
         let (absolute, relative) = match self.way {
-            None => (absolute, self.asked.max_rel_error.filter(|_| !self.is_relative_kept)),
+            // Then values come back as they are.
+            None if self.part == 0.0 => (Some(0.0), None),
+            None => {
+                let relative = self.asked.max_rel_error.filter(|_| !self.is_relative_kept);
+                (absolute.map(|bound| self.part * bound), relative.map(|bound| self.part * bound))
+            }
             Some(Way::Absolute(bound)) => {
                 (Some(absolute.map_or(bound, |own| own.min(bound))), None)
             }
@@ -84,9 +104,22 @@ impl<'a> Goals<'a> {
         PackOptions { max_abs_error: absolute, max_rel_error: relative, ..self.asked.clone() }
     }
 
-    /// Takes the reason why no element was lost and yet the goals are not kept, or why no codecs keep them. False if there
-    /// is nothing more to try.
-    pub(crate) fn advance(&mut self, why: &anyhow::Error) -> bool {
+    /// Takes the reason why no element was lost and yet the goals are not kept, or why no codecs keep them.
+    ///
+    /// # Errors
+    /// The reason, if there is nothing more to try.
+    pub(crate) fn advance(&mut self, why: anyhow::Error) -> Result<()> {
+        if !self.goes_on(&why) {
+            return Err(self.first.take().unwrap_or(why));
+        }
+        if self.way.is_none() {
+            self.first.get_or_insert(why);
+        }
+        Ok(())
+    }
+
+    /// Goes on to the next bound to try; false if there is none.
+    fn goes_on(&mut self, why: &anyhow::Error) -> bool {
         self.tries += 1;
         let exceeded = why.downcast_ref::<MeanExceeded>();
         match (self.way, exceeded) {
@@ -95,13 +128,34 @@ impl<'a> Goals<'a> {
                 self.way = Some(Way::Absolute(if self.tries < MOST_TRIES { finer } else { 0.0 }));
                 true
             }
+            (Some(Way::Absolute(bound)), None)
+                if bound > 0.0 && self.keeps_sides() && is_of_array(why) =>
+            {
+                let finer = if self.tries < MOST_PARTS { bound / 2.0 } else { 0.0 };
+                self.way = Some(Way::Absolute(finer));
+                true
+            }
             // Few values are so large that steps everywhere as fine as the others need are too many.
             (Some(Way::Absolute(_)), _) if is_of_array(why) && self.has_relative_way() => {
                 self.way = Some(Way::Relative(self.relative));
                 true
             }
+            (None, _) if is_of_array(why) && self.has_finer() => {
+                self.part = if self.tries < MOST_PARTS { self.part / 2.0 } else { 0.0 };
+                true
+            }
             _ => false,
         }
+    }
+
+    /// Whether finer steps may keep what is asked for besides a bound.
+    fn has_finer(&self) -> bool {
+        let is_bounded = self.asked.absolute_bound(self.range).or(self.asked.max_rel_error);
+        self.keeps_sides() && is_bounded.is_some_and(|bound| bound > 0.0) && self.part > 0.0
+    }
+
+    fn keeps_sides(&self) -> bool {
+        self.asked.limits.is_some() || self.asked.keep_sign
     }
 
     fn has_relative_way(&self) -> bool {

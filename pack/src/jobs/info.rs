@@ -157,7 +157,7 @@ impl ArrayInfo {
             range: storable(source.element_type(), &codecs).filter(|_| keeps_room),
             bound,
             bound_of_last: RecordedBound::of_last(attributes).filter(|_| bound.is_none()),
-            requirements: recorded_requirements(attributes, &Map::new()),
+            requirements: recorded_requirements(attributes, &Map::new()).unwrap_or_default(),
             grid: grid(source),
             precision: chain.as_ref().and_then(|chain| precision(chain, source)),
             rounded: None,

@@ -39,7 +39,7 @@ pub struct Required {
     max_mean_rel_error: Option<f64>,
     #[command(flatten)]
     limits: Option<Limits>,
-    /// 0 is 0 in both, and no value has another sign.
+    /// 0 stays 0, no positive value is negative in B, and no negative one positive.
     #[arg(long)]
     keep_sign: bool,
     /// Every bit is the same.
@@ -219,6 +219,15 @@ impl Requirement {
     #[must_use]
     pub fn are_more(all: &[Self]) -> bool {
         all.len() > 1 || all.iter().any(|one| one.is_more())
+    }
+
+    /// A mean error over the range as one in the units of the values.
+    pub(crate) fn in_units(self, range: f64) -> Self {
+        match self {
+            // Rounded up, for what is kept over the range to be kept.
+            Self::MeanErrorOverRange(share) => Self::MaxMeanError((share * range).next_up()),
+            other => other,
+        }
     }
 
     /// The bound of an error.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use recast_kernels::ElementType;
+use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use serde::de::value::{Error as Unnamed, StrDeserializer};
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -251,6 +251,19 @@ impl Limits {
         }
     }
 
+    /// The same as values of a floating-point type, as NumPy compares its elements with numbers.
+    pub(crate) fn in_type(self, element_type: ElementType) -> Self {
+        let rounded = |end: f64| {
+            let end = Scalar::from(end);
+            let cast = end.cast(element_type, Rounding::NearestEven, OutOfRange::Clamp);
+            cast.map_or_else(|_| end.to_f64(), Scalar::to_f64)
+        };
+        if element_type.is_integer() {
+            return self;
+        }
+        Self { least: self.least.map(rounded), greatest: self.greatest.map(rounded) }
+    }
+
     fn of(ends: &[Value]) -> Result<Self, String> {
         let [least, greatest] = ends else { return Err(TWO_LIMITS.to_owned()) };
         let limits = Self { least: limit_in(least)?, greatest: limit_in(greatest)? };
@@ -266,7 +279,11 @@ pub(super) fn limit(text: &str) -> Result<Option<f64>, String> {
         return Ok(None);
     }
     let number = text.parse().ok().filter(|number: &f64| number.is_finite());
-    number.map(Some).ok_or_else(|| format!("{text}: a finite number or none is needed"))
+    let number = number.ok_or_else(|| format!("{text}: a finite number or none is needed"))?;
+    if text.parse::<i128>().is_ok_and(|whole| whole != number as i128) {
+        return Err(format!("{text}: a limit is a float64, of which the nearest is {number:?}"));
+    }
+    Ok(Some(number))
 }
 
 fn limit_in(value: &Value) -> Result<Option<f64>, String> {

@@ -47,6 +47,9 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
 
     /// Whether |self − other| > bound, exactly.
     fn is_farther(self, other: Self, bound: f64) -> bool;
+
+    /// Whether it is from `least` to `greatest`, exactly.
+    fn is_inside(self, least: f64, greatest: f64) -> bool;
 }
 
 /// Elements that are converted at once; they fit the first-level cache.
@@ -158,6 +161,10 @@ impl Number for f64 {
         let error = (self - (difference - back)) + (-other - back);
         error != 0.0 && (error > 0.0) == (difference > 0.0)
     }
+
+    fn is_inside(self, least: f64, greatest: f64) -> bool {
+        self >= least && self <= greatest
+    }
 }
 
 impl Number for i128 {
@@ -198,6 +205,11 @@ impl Number for i128 {
     fn is_farther(self, other: Self, bound: f64) -> bool {
         // A bound is not negative; as an integer it saturates far above every difference.
         self.abs_diff(other) > bound.floor() as u128
+    }
+
+    fn is_inside(self, least: f64, greatest: f64) -> bool {
+        // As integers, limits saturate far beyond every element.
+        self >= least.ceil() as Self && self <= greatest.floor() as Self
     }
 }
 

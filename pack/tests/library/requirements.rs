@@ -1,9 +1,10 @@
 //! What decoded values must keep besides the error of each: means, limits, signs, bits.
 
 use crate::common::{
-    Sample, Trial, bytes, create_group, kelvin, metadata, of_group, one_thread, options, outcome,
-    read, read_f32, told, trial,
+    Sample, Trial, bytes, comparison, create_group, element, elements, f64s, kelvin, metadata,
+    of_group, one_thread, options, outcome, read, read_f32, store, told, trial,
 };
+use recast_kernels::ElementType;
 use recast_pack::report::Recommended;
 use recast_pack::{
     ArrayReport, ArrayRule, CompareJob, Compared, GroupJob, GroupReport, Job, Limits, Outcome,
@@ -669,4 +670,118 @@ version: 1.0.0
     let recommendations = Some(Recommendations::from_yaml(text).unwrap());
     let recommended = CompareJob { requirements: Vec::new(), recommendations, ..job };
     assert_eq!(judged(recommended).counts.special.missing, 1);
+}
+
+/// Limits are numbers of the type of the elements: of 64-bit integers exactly, of floats the nearest, as `NumPy` compares.
+#[test]
+fn limits_are_exact_in_the_type_of_the_elements() {
+    let large = 1_i64 << 53;
+    let judged = |a: &[i64], b: i64, limits: Limits| {
+        let trial = Trial::new(a, a.len(), json!({}));
+        let after: Vec<i64> = a.iter().map(|_| b).collect();
+        Sample::new("int64", &[a.len() as u64], &[a.len() as u64], json!(0))
+            .write(&trial.output(), &bytes(&after));
+        let requirements = vec![Requirement::Limits(limits)];
+        let job = CompareJob { requirements, ..CompareJob::new(trial.input(), trial.output()) };
+        told(job.run(&one_thread())).unwrap().failure().is_none()
+    };
+    let at_most = |greatest: i64| Limits { least: None, greatest: Some(greatest as f64) };
+    assert!(judged(&[large], large, at_most(large)));
+    assert!(!judged(&[large], large + 1, at_most(large)));
+    assert!(judged(&[large + 1], large + 3, at_most(large)));
+    let error = serde_json::from_value::<Limits>(json!([large + 1, "none"])).unwrap_err();
+    assert!(error.to_string().contains("the nearest is 9007199254740992.0"), "{error}");
+    // float32 has no 0.1.
+    let tenths = Trial::new(&[0.0_f32, 0.05, 0.0777, 0.1], 4, json!({"fill_value": "NaN"}));
+    tenths.pack(options(json!({"max-abs-error": 0.03, "limits": [0, 0.1]}))).unwrap();
+    let decoded = read_f32(&tenths.output());
+    assert!(decoded.iter().all(|value| (0.0..=0.1_f32).contains(value)), "{decoded:?}");
+}
+
+/// Where a bound takes values beyond limits, finer steps keep them; at worst values come back as they are.
+#[test]
+fn limits_that_a_bound_breaks_take_finer_steps() {
+    let random = |seed: u32, count: u32| {
+        (0..count).map(move |i| ((i * 31 + seed).wrapping_mul(0x9e37_79b1) >> 22) as f64 / 10.0)
+    };
+    for seed in 0..12 {
+        let values: Vec<f64> = random(seed, 1 + seed * 3).collect();
+        let (least, greatest) =
+            values.iter().fold((f64::MAX, f64::MIN), |(a, b), x| (a.min(*x), b.max(*x)));
+        let ways =
+            [json!({}), json!({"readers": ["any"]}), json!({"pow2": true}), json!({"grid": false})];
+        let goals = ["max-abs-error", "max-mean-error"];
+        for (more, goal) in ways.iter().flat_map(|way| goals.map(|goal| (way, goal))) {
+            for element_type in [ElementType::Float32, ElementType::Int16, ElementType::UInt64] {
+                let sample =
+                    Sample::new(element_type.name(), &[values.len() as u64], &[4], json!(0));
+                let before = elements(&values, element_type);
+                let trial = Trial::of(&sample, &before);
+                let ends = [least, greatest].map(|end| element(end, element_type).to_f64());
+                let mut asked = json!({"limits": ends, "allow-constant": true});
+                asked[goal] = 5.0.into();
+                asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+                let report = trial.pack(options(asked.clone()));
+                let report = report
+                    .unwrap_or_else(|error| panic!("{element_type} {values:?} {asked}: {error}"));
+                assert!(report.requirements.iter().all(|one| one.is_kept));
+                let decoded = f64s(&trial.decoded(), element_type);
+                for (x, y) in f64s(&before, element_type).iter().zip(&decoded) {
+                    let is_near = goal != "max-abs-error" || (x - y).abs() <= 5.0;
+                    assert!((ends[0]..=ends[1]).contains(y) && is_near, "{x} {y} {asked}");
+                }
+            }
+        }
+    }
+}
+
+/// What a packed array records is judged or named, never passed over.
+#[test]
+fn recorded_requirements_that_are_not_known_are_errors() {
+    let trial = Trial::new(&[1.0, 2.0, 4.0], 3, json!({"fill_value": "NaN"}));
+    for (requirements, expected) in [
+        (json!([{"kind": "max-mean-error", "value": 0.5}]), None),
+        (json!([{"kind": "future-goal", "value": 0.1}]), Some("future-goal")),
+        (json!([{"kind": "max-mean-error", "value": "0.1"}]), Some("max-mean-error")),
+        (json!([{"kind": "limits", "value": [5, 1]}]), Some("limits")),
+        (json!({"kind": "lossless"}), Some("no list")),
+        (json!("x"), Some("no list")),
+    ] {
+        let recast = json!({"max_abs_error": 5.0, "requirements": requirements});
+        let sample = Sample::new("float64", &[3], &[3], json!("NaN"));
+        let sample = sample.with("attributes", json!({"recast": recast}));
+        let place = trial.place(&format!("{}.zarr", expected.unwrap_or("known")));
+        sample.write(&place, &bytes(&[1.25, 2.0, 4.0]));
+        let job = CompareJob { recorded: true, ..CompareJob::new(trial.input(), &place) };
+        match (told(job.run(&one_thread())), expected) {
+            (Ok(report), None) => assert_eq!(report.failure(), None),
+            (Err(error), Some(expected)) => assert!(error.contains(expected), "{error}"),
+            (outcome, _) => panic!("{requirements}: {:?}", outcome.map(|report| report.failure())),
+        }
+        std::fs::remove_dir_all(place).unwrap();
+    }
+}
+
+/// Zeros of chunks that are not stored are values like others; arrays of one scale record a mean error in their own units.
+#[test]
+fn means_that_are_recorded_are_those_that_verify_finds() {
+    let sample = Sample::new("float32", &[8], &[4], json!(0.0));
+    let trial = Trial::empty();
+    sample.create(&trial.input());
+    store(&trial.input(), 0, &bytes(&[5.1_f32, 5.2, 5.3, 5.45]));
+    let mean = json!({"mean-error-over-range": 0.05, "allow-constant": true});
+    let report = trial.pack(options(mean)).unwrap();
+    let found = comparison(&trial.input(), &trial.output(), None).run(&one_thread());
+    let found = told(found).unwrap().error.mean;
+    let [requirement] = &report.requirements[..] else { panic!("one requirement") };
+    assert!((requirement.reached * 5.45_f32 as f64 - found).abs() <= 1e-6 * found, "{found}");
+    // The other array has a wider range.
+    let trial = Trial::new(&kelvin(3000), 1000, json!({"fill_value": "NaN"}));
+    let wide: Vec<f32> = kelvin(3000).iter().map(|value| (value - 280.0) * 9.0).collect();
+    let other = Trial::new(&wide, 1000, json!({"fill_value": "NaN"}));
+    let job = trial.job(options(json!({"mean-error-over-range": 0.01})));
+    told(PackJob { scale_from: vec![other.input()], ..job }.run(&one_thread())).unwrap();
+    let job = CompareJob { recorded: true, ..CompareJob::new(trial.input(), trial.output()) };
+    let judged = told(job.run(&one_thread())).unwrap();
+    assert_eq!((judged.failure(), judged.requirements.len()), (None, 1));
 }

@@ -228,7 +228,11 @@ impl CompareJob {
         let required = Requirement::of(&options);
         let of_record = self.recorded && self.tolerance.is_none() && required.is_empty();
         let recorded = of_record.then(|| RecordedBound::of(of_b, of_a));
-        let required = if of_record { recorded_requirements(of_b, of_a) } else { required };
+        let required = if of_record {
+            recorded_requirements(of_b, of_a).with_context(|| self.b.display().to_string())?
+        } else {
+            required
+        };
         let equal = AllClose { atol: 0.0, rtol: 0.0 };
         let of_record = recorded.map(|bound| bound.map_or(equal, |bound| bound.tolerance));
         let is_each = self.tolerance.is_none() && recorded.flatten().is_some_and(|one| one.is_each);

@@ -113,7 +113,12 @@ impl Batch<'_> {
         let chunk = |number| encoder.chunk(number);
         let mut stats = self.workers.merge(pass, count, chunk, ChunkStats::merge)?;
         let range = self.survey.extent_of_error();
-        let reached = reached(&Requirement::of(self.asked), &stats.comparison, range);
+        let mut asked = Requirement::of(self.asked);
+        if self.members.len() > 1 {
+            // The range is that of all of them, of which others know nothing.
+            asked = asked.into_iter().map(|one| one.in_units(range)).collect();
+        }
+        let reached = reached(&asked, &stats.comparison, range);
         judge(&reached)?;
         let mut sampled = None;
         match scope {
@@ -222,9 +227,11 @@ impl<'a> ChunkEncoder<'a> {
             }
             Ok(())
         })?;
-        // A chunk that is not stored holds the fill value, in the output too.
+        // A chunk that is not stored holds the fill value, in the output too. A 0 is a value like others.
         if is_stored {
             stats.stored_bytes = self.store(&region, &encoded, region.shape == chunk.shape)?;
+        } else if survey.fill_value.is_zero() && !survey.markers.contains(survey.fill_value) {
+            stats.comparison.sums.elements += region.elements();
         }
         BUFFERS.set(Buffers { encoded, decoded });
         Ok(stats)

@@ -195,8 +195,7 @@ impl Batch<'_> {
             let options = goals.options();
             match self.with_bound(&options).with_first_in_bound(started) {
                 Ok(all) => return Ok((options, all)),
-                Err(error) if goals.advance(&error) => {}
-                Err(error) => return Err(error),
+                Err(why) => goals.advance(why)?,
             }
         }
     }
