@@ -17,6 +17,8 @@ const MOST_NUMBERS: usize = 1 << 14;
 const COARSEST: f64 = 0.25;
 /// So many parts of a bound are tried for limits and signs, the last of which is none.
 const MOST_PARTS: u32 = 3;
+/// A bound that leaves nothing of most values is divided by this.
+const MUCH_FINER: f64 = 16.0;
 /// So many bounds of the largest error are tried.
 const MOST_TRIES: u32 = 24;
 
@@ -33,6 +35,8 @@ pub(crate) struct Goals<'a> {
     relative: f64,
     /// The part of the bound of every element that is used up: finer steps may keep limits and signs.
     part: f64,
+    /// A finer bound of the error, if that of the relative error is not kept either.
+    finer: Option<f64>,
     tries: u32,
     /// Why the bound that is asked for does not do, which explains more than why finer ones do not.
     first: Option<anyhow::Error>,
@@ -67,6 +71,7 @@ impl<'a> Goals<'a> {
             is_relative_kept,
             relative: 0.0,
             part: 1.0,
+            finer: None,
             tries: 0,
             first: None,
         };
@@ -136,9 +141,16 @@ impl<'a> Goals<'a> {
                 true
             }
             // Few values are so large that steps everywhere as fine as the others need are too many.
-            (Some(Way::Absolute(_)), _) if is_of_array(why) && self.has_relative_way() => {
+            (Some(Way::Absolute(bound)), _) if is_of_array(why) && self.has_relative_way() => {
                 self.way = Some(Way::Relative(self.relative));
+                self.finer = (bound > 0.0).then_some(bound / MUCH_FINER);
                 true
+            }
+            // Or they are so coarse that nothing is left of most values.
+            (Some(Way::Relative(_)), None) if is_of_array(why) => {
+                self.way = self.finer.take().map(Way::Absolute).or(self.way);
+                self.relative = 0.0;
+                matches!(self.way, Some(Way::Absolute(_)))
             }
             (None, _) if is_of_array(why) && self.has_finer() => {
                 self.part = if self.tries < MOST_PARTS { self.part / 2.0 } else { 0.0 };

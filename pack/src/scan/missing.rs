@@ -8,7 +8,7 @@ use zarr_recast::JsonScalar;
 use super::number::{Number, NumberReader, is_less, order, rounded};
 use crate::array::source::Source;
 use crate::error::Result;
-use crate::metadata::document::values;
+use crate::metadata::document::{MISSING, PROVENANCE, values};
 use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE, marker};
 use crate::options::PackOptions;
 use crate::text::{nan_pattern, scalar_text};
@@ -114,6 +114,12 @@ impl Markers {
         let names = [FILL_VALUE, MISSING_VALUE].into_iter();
         let values = names.flat_map(|name| values(attributes.get(name)));
         values.filter_map(|value| marker(value, element_type)).collect()
+    }
+
+    /// The values that `--missing` named when the array was packed, as its attribute `recast` records them.
+    pub(crate) fn recorded(attributes: &Map<String, Value>, element_type: ElementType) -> Self {
+        let recorded = attributes.get(PROVENANCE).and_then(|packed| packed.get(MISSING));
+        values(recorded).iter().filter_map(|value| marker(value, element_type)).collect()
     }
 
     /// The kind of NaN that options name by its bits, in a type.

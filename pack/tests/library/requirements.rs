@@ -1,5 +1,7 @@
 //! What decoded values must keep besides the error of each: means, limits, signs, bits.
 
+use std::path::Path;
+
 use crate::common::{
     Sample, Trial, bytes, comparison, create_group, element, elements, f64s, kelvin, metadata,
     of_group, one_thread, options, outcome, read, read_f32, store, told, trial,
@@ -784,4 +786,77 @@ fn means_that_are_recorded_are_those_that_verify_finds() {
     let job = CompareJob { recorded: true, ..CompareJob::new(trial.input(), trial.output()) };
     let judged = told(job.run(&one_thread())).unwrap();
     assert_eq!((judged.failure(), judged.requirements.len()), (None, 1));
+}
+
+/// What `--missing` named when an array was packed is missing for verify, too, and no value for arrays whose type does not have it.
+#[test]
+fn missing_values_that_were_named_are_missing_for_verify() {
+    let values: Vec<f64> =
+        (0..2000).map(|i| if i % 7 == 0 { -999.0 } else { f64::from(i) }).collect();
+    let trial = Trial::new(&values, 500, json!({"fill_value": "NaN"}));
+    let asked = json!({"max-mean-error": 1.0, "missing": [-999], "readers": ["any"]});
+    trial.pack(options(asked)).unwrap();
+    let judged = |b: &Path| {
+        let job = CompareJob { recorded: true, ..CompareJob::new(trial.input(), b) };
+        told(job.run(&one_thread())).unwrap()
+    };
+    assert_eq!(judged(&trial.output()).failure(), None);
+    assert_eq!(judged(&trial.output()).counts.special.missing, 286);
+    // A value that becomes missing, and a mean error that the markers would hide.
+    for (off, expected) in [(0.0, "become a missing value"), (1.15, "mean error")] {
+        let mut after: Vec<f64> = values
+            .iter()
+            .map(|value| if *value == -999.0 { *value } else { value + off })
+            .collect();
+        if off == 0.0 {
+            after[1] = -999.0;
+        }
+        let place = trial.place("other.zarr");
+        let mut recast = metadata(&trial.output())["attributes"]["recast"].clone();
+        recast["max_abs_error"] = json!(5000.0);
+        let sample = Sample::new("float64", &[2000], &[500], json!("NaN"));
+        sample.with("attributes", json!({"recast": recast})).write(&place, &bytes(&after));
+        let failure = judged(&place).failure().unwrap();
+        assert!(failure.contains(expected), "{failure}");
+        std::fs::remove_dir_all(place).unwrap();
+    }
+    // A group with an array that has no such value.
+    let trial = Trial::empty();
+    create_group(&trial.input());
+    Sample::new("float64", &[4], &[4], json!("NaN"))
+        .write(&trial.input().join("t"), &bytes(&[1.0, -999.0, 2.0, 3.0]));
+    Sample::new("uint8", &[4], &[4], json!(0)).write(&trial.input().join("mask"), &[1, 2, 3, 4]);
+    let packing = options(json!({"max-abs-error": 0.1, "missing": [-999]}));
+    told(trial.group_job(packing).run(&one_thread())).unwrap();
+    let missing = vec![JsonScalar::from(-999_i64)];
+    let requirements = vec![Requirement::MaxAbsError(0.1)];
+    let job =
+        CompareJob { missing, requirements, ..CompareJob::new(trial.input(), trial.output()) };
+    let PathReport::Group(judged) = told(job.run_path(&one_thread())).unwrap() else {
+        panic!("a group");
+    };
+    assert_eq!(judged.failure(), None);
+}
+
+/// A mean that allows more must not be refused where a smaller one is kept: a step that leaves nothing of most values becomes finer.
+#[test]
+fn a_coarser_mean_is_kept_where_a_finer_one_is() {
+    let values: Vec<f32> = (0..3000_u32)
+        .map(|i| match i % 10 {
+            0..3 => -999.0,
+            _ => 5.0 + (i.wrapping_mul(0x9e37_79b1) >> 22) as f32 / 20_000.0,
+        })
+        .collect();
+    let trial = Trial::new(&values, 1000, json!({"fill_value": "NaN"}));
+    for mean in [0.1, 0.05, 0.02, 0.01, 0.005] {
+        let report = trial.pack(options(json!({"max-mean-error": mean})));
+        let report = report.unwrap_or_else(|error| panic!("{mean}: {error}"));
+        assert!(reached(&report, &Requirement::MaxMeanError(mean)) <= mean);
+    }
+    let limits = Limits { least: Some(1.0), greatest: Some(0.0) };
+    let requirements = vec![Requirement::Limits(limits)];
+    let job = CompareJob { requirements, ..CompareJob::new(trial.input(), trial.output()) };
+    assert!(
+        told(job.run(&one_thread()).map(drop)).unwrap_err().contains("smaller number comes first")
+    );
 }

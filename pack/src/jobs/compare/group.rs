@@ -6,8 +6,9 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use recast_kernels::in_default_environment;
 use serde::Serialize;
+use zarr_recast::data_type;
 
-use super::{CompareJob, CompareReport};
+use super::{CompareJob, CompareReport, in_type_of};
 use crate::array::source::array_of;
 use crate::check::nodes::{self, Same};
 use crate::error::{Error, Interrupted, NotFound, Result};
@@ -142,12 +143,15 @@ impl CompareJob {
             }
             let own = Rule::first(rules, &a.path).and_then(|rule| rule.options);
             let (options, recommended) = self.required(|| markers_of(a, described), own)?;
+            let types = a.document.get("data_type").map(data_type::from_json);
             let (a, b) = (below(&self.a, &a.path), below(&self.b, &b.path));
             let job = Self {
                 a,
                 b,
                 requirements: Requirement::of(&options),
-                missing: options.missing,
+                missing: types
+                    .and_then(Result::ok)
+                    .map_or_else(Vec::new, |one| in_type_of(&options.missing, one)),
                 recommended,
                 recommendations: None,
                 rules: Vec::new(),

@@ -11,6 +11,7 @@ use recast_kernels::{
     Cast, ElementType, OutOfRange, Plan, Rounding, RunError, Scalar, in_default_environment,
 };
 use serde::Serialize;
+use serde_json::{Map, Value};
 use zarr_recast::JsonScalar;
 
 use crate::array::pairs::{Pairs, Stored};
@@ -182,6 +183,7 @@ impl CompareJob {
         own: Option<&OwnOptions>,
     ) -> Result<(PackOptions, Option<Recommended>)> {
         let mut options = Requirement::options(&self.requirements)?;
+        options.checked_beside_others()?;
         options.missing.clone_from(&self.missing);
         let is_own = own.is_some_and(|own| own.options().says_how());
         let mut recommended = self.recommended.clone();
@@ -220,9 +222,11 @@ impl CompareJob {
         let memory = [a.chunk_memory_as(computed), b.chunk_memory_as(computed)];
         let workers = Workers::within(runtime, memory)?;
         let (options, recommended) = self.required(|| markers_alone(&a, runtime), None)?;
-        let markers = Markers::with(&a, &options)?;
-        let survey = survey(&a, &markers, &workers)?;
         let [of_a, of_b] = [&a, &b].map(|source| source.array().attributes());
+        let markers = markers(&a, options.missing.clone(), [of_a, of_b])?;
+        let named = in_type_of(&options.missing, b.element_type());
+        let masked = self::markers(&b, named, [of_a, of_b])?;
+        let survey = survey(&a, &markers, &workers)?;
         let least = survey.range().map(|(least, _)| least.to_f64());
         refuse_other_times(of_a, of_b, least).with_context(|| self.b.display().to_string())?;
         let required = Requirement::of(&options);
@@ -248,7 +252,7 @@ impl CompareJob {
             element_type: common,
             markers: in_type(&markers, common)?,
             reserved_values: in_type(&survey.reserved_values, common)?,
-            masked: in_type(&Markers::with(&b, &options)?, common)?,
+            masked: in_type(&masked, common)?,
             tolerance,
             counts: true,
             sums_exactly: required_options.has_mean_goal(),
@@ -460,6 +464,28 @@ impl<'a> Side<'a> {
              {other} cannot be told; compare it with an array of {own}"
         )
     }
+}
+
+/// The values that mean "missing" in one of two arrays: those that its attributes name, and those that are named for both or
+/// that packing recorded.
+fn markers(
+    source: &Source,
+    missing: Vec<JsonScalar>,
+    of_both: [&Map<String, Value>; 2],
+) -> Result<Markers> {
+    let named = PackOptions { missing, ..PackOptions::default() };
+    let mut markers = Markers::with(source, &named)?;
+    for attributes in of_both {
+        let recorded = Markers::recorded(attributes, source.element_type());
+        markers.extend(recorded.values().iter().copied());
+    }
+    Ok(markers)
+}
+
+/// The missing values that a type has; of others, it has no elements.
+fn in_type_of(missing: &[JsonScalar], element_type: ElementType) -> Vec<JsonScalar> {
+    let is_of_type = |one: &&JsonScalar| one.to_scalar(element_type).is_ok();
+    missing.iter().filter(is_of_type).cloned().collect()
 }
 
 /// The values in a type that has them all.
