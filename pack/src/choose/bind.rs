@@ -102,6 +102,7 @@ pub(super) fn bind(facts: &Facts<'_>, placement: Placement) -> Result<Candidate>
     }
     let chain = bound(source, facts.survey.fill_value, &codecs)?;
     check_markers(facts, &chain)?;
+    check_fill_values(facts, &chain)?;
     let range_checked = range_checked(facts, &codecs)?;
     let step = 1.0 / scale.factor();
     Ok(Candidate {
@@ -145,6 +146,19 @@ fn check_markers(facts: &Facts<'_>, chain: &Chain) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Where every bit must stay, refuses a chain that gives a fill value's code to values with other bits, such as 0 beside −0: a chunk
+/// of that code is not stored, and reads back as the fill value.
+fn check_fill_values(facts: &Facts<'_>, chain: &Chain) -> Result<()> {
+    let mut fills = facts.survey.fill_values.iter().filter(|_| facts.options.lossless);
+    match fills.find(|fill| !comes_back(chain, **fill)) {
+        Some(fill) => {
+            let text = format!("the fill value {fill} does not come back bit for bit");
+            Err(SpecialLost(text).into())
+        }
+        None => Ok(()),
+    }
 }
 
 /// The same codecs with `out_of_range` as an error, if they have another mode.

@@ -16,7 +16,7 @@ const MOST_NUMBERS: usize = 1 << 14;
 /// Coarser bounds of the largest error leave too little of the values; in units of their range.
 const COARSEST: f64 = 0.25;
 /// So many parts of a bound are tried for limits and signs, the last of which is none.
-const MOST_PARTS: u32 = 3;
+const MOST_PARTS: u32 = 8;
 /// A bound that leaves nothing of most values is divided by this.
 const MUCH_FINER: f64 = 16.0;
 /// So many bounds of the largest error are tried.

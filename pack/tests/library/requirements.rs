@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::common::{
     Sample, Trial, bytes, comparison, create_group, element, elements, f64s, kelvin, metadata,
-    of_group, one_thread, options, outcome, read, read_f32, store, told, trial,
+    of_group, one_thread, options, outcome, read, read_by_zarrs, read_f32, store, told, trial,
 };
 use recast_kernels::ElementType;
 use recast_pack::report::Recommended;
@@ -184,6 +184,25 @@ fn lossless_keeps_every_bit() {
         assert_eq!(told(job.run(&one_thread())).unwrap().failure(), None);
         let error = trial.refuses(options(json!({"lossless": true, "data-type": "int16"})));
         assert!(error.contains("--data-type") || error.contains("kind"), "{error}");
+    }
+}
+
+/// Chunks whose codes are all that of the fill value are not stored, so no value with other bits may have that code.
+#[test]
+fn lossless_tells_a_fill_value_from_values_that_equal_it() {
+    let nan = |bits: u32| f32::from_bits(0x7fc0_0000 + bits);
+    for fill in [json!(0.0), json!(-0.0), json!("NaN"), json!("0x7fc00007")] {
+        for [one, other] in [[0.0, 1.0], [-0.0, 1.0], [0.0, -0.0], [nan(0), 1.0], [nan(7), 1.0]] {
+            let values: Vec<f32> = [[one; 10], [other; 10], [one; 10]].concat();
+            let trial = Trial::new(&values, 10, json!({"fill_value": fill}));
+            for more in [json!({}), json!({"missing": ["-0.0"]}), json!({"readers": ["any"]})] {
+                let mut asked = json!({"lossless": true});
+                asked.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+                trial.pack(options(asked)).unwrap();
+                let is_same = read_by_zarrs(&trial.output()) == bytes(&values);
+                assert!(is_same, "{fill} {one:?} {other:?} {more}");
+            }
+        }
     }
 }
 
