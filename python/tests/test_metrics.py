@@ -112,5 +112,5 @@ def test_groups_have_metrics_of_each_array(tmp_path):
     report = compare(tmp_path / "a", tmp_path / "b", metrics=True)
     found = report.details["arrays"][0]["report"]["metrics"]
     assert [one["name"] for one in found["gradients"]] == ["lat", "lon"]
-    assert "correlation 1.0000000, DSSIM 1.0000000" in str(report), report
+    assert "RMSE 0, correlation 1.0000000, gradient 0, DSSIM 1.0000000" in str(report), report
     assert "metrics" not in compare(tmp_path / "a" / "sst", tmp_path / "b" / "sst").details
