@@ -191,7 +191,8 @@ fn spreads_integers(options: &PackOptions, survey: &Survey) -> bool {
 /// The kind of NaN that options name.
 ///
 /// # Errors
-/// Elements of another kind of NaN, which codecs cannot tell from the named kind, unless every bit must stay. Plain values keep all bits.
+/// Elements of another kind of NaN, which codecs cannot tell from the named kind. Plain values keep all bits, and `lossless`
+/// comes to them.
 fn named_nan(options: &PackOptions, survey: &Survey) -> Result<Option<Scalar>> {
     if options.is_plain() {
         return Ok(None);

@@ -27,14 +27,12 @@ pub(crate) struct Goals<'a> {
     asked: &'a PackOptions,
     /// The unit of errors over the range.
     range: f64,
-    /// The largest error, or relative error, with which the mean is expected to be kept; none without a mean goal.
-    way: Option<Way>,
+    /// The bound of every element that is tried.
+    way: Way,
     /// Whether the bound of the error keeps that of the relative error, too, because no value is near 0.
     is_relative_kept: bool,
-    /// A relative error with which no mean is exceeded.
-    relative: f64,
-    /// The part of the bound of every element that is used up: finer steps may keep limits and signs.
-    part: f64,
+    /// A relative error with which no mean is exceeded, until it is tried.
+    relative: Option<f64>,
     /// A finer bound of the error, if that of the relative error is not kept either.
     finer: Option<f64>,
     tries: u32,
@@ -44,7 +42,11 @@ pub(crate) struct Goals<'a> {
 
 #[derive(Clone, Copy)]
 enum Way {
+    /// This part of the bounds that are asked for: finer steps may keep limits and signs.
+    Asked(f64),
+    /// The largest error with which a mean is expected to be kept.
     Absolute(f64),
+    /// The largest relative error with which a mean is kept.
     Relative(f64),
 }
 
@@ -67,10 +69,9 @@ impl<'a> Goals<'a> {
         let mut goals = Self {
             asked,
             range,
-            way: None,
+            way: Way::Asked(1.0),
             is_relative_kept,
-            relative: 0.0,
-            part: 1.0,
+            relative: None,
             finer: None,
             tries: 0,
             first: None,
@@ -86,8 +87,8 @@ impl<'a> Goals<'a> {
         let count = numbers.len().max(1) as f64;
         let magnitude = share * numbers.iter().map(|number| number.abs() / count).sum::<f64>();
         let mean = asked.mean_bound(range, magnitude).unwrap_or_default();
-        goals.relative = if magnitude > 0.0 { MARGIN * mean / magnitude } else { 0.0 };
-        goals.way = Some(Way::Absolute(largest_error(&numbers, mean / share, range)));
+        goals.relative = (magnitude > 0.0).then_some(MARGIN * mean / magnitude);
+        goals.way = Way::Absolute(largest_error(&numbers, mean / share, range));
         Ok(goals)
     }
 
@@ -96,15 +97,13 @@ impl<'a> Goals<'a> {
         let absolute = self.asked.absolute_bound(self.range);
         let (absolute, relative) = match self.way {
             // Then values come back as they are.
-            None if self.part == 0.0 => (Some(0.0), None),
-            None => {
+            Way::Asked(0.0) => (Some(0.0), None),
+            Way::Asked(part) => {
                 let relative = self.asked.max_rel_error.filter(|_| !self.is_relative_kept);
-                (absolute.map(|bound| self.part * bound), relative.map(|bound| self.part * bound))
+                (absolute.map(|bound| part * bound), relative.map(|bound| part * bound))
             }
-            Some(Way::Absolute(bound)) => {
-                (Some(absolute.map_or(bound, |own| own.min(bound))), None)
-            }
-            Some(Way::Relative(bound)) => (absolute, Some(bound)),
+            Way::Absolute(bound) => (Some(absolute.map_or(bound, |own| own.min(bound))), None),
+            Way::Relative(bound) => (absolute, Some(bound)),
         };
         PackOptions { max_abs_error: absolute, max_rel_error: relative, ..self.asked.clone() }
     }
@@ -114,65 +113,55 @@ impl<'a> Goals<'a> {
     /// # Errors
     /// The reason, if there is nothing more to try.
     pub(crate) fn advance(&mut self, why: anyhow::Error) -> Result<()> {
-        if !self.goes_on(&why) {
-            return Err(self.first.take().unwrap_or(why));
-        }
-        if self.way.is_none() {
+        let Some(next) = self.next_way(&why) else { return Err(self.first.take().unwrap_or(why)) };
+        self.way = next;
+        if matches!(next, Way::Asked(_)) {
             self.first.get_or_insert(why);
         }
         Ok(())
     }
 
-    /// Goes on to the next bound to try; false if there is none.
-    fn goes_on(&mut self, why: &anyhow::Error) -> bool {
+    /// The next bound to try.
+    fn next_way(&mut self, why: &anyhow::Error) -> Option<Way> {
         self.tries += 1;
-        let exceeded = why.downcast_ref::<MeanExceeded>();
-        match (self.way, exceeded) {
-            (Some(Way::Absolute(bound)), Some(MeanExceeded { ratio, .. })) if bound > 0.0 => {
+        match (self.way, why.downcast_ref::<MeanExceeded>()) {
+            (Way::Absolute(bound), Some(MeanExceeded { ratio, .. })) if bound > 0.0 => {
                 let finer = bound * (MARGIN * ratio).clamp(0.05, 0.95);
-                self.way = Some(Way::Absolute(if self.tries < MOST_TRIES { finer } else { 0.0 }));
-                true
+                Some(Way::Absolute(if self.tries < MOST_TRIES { finer } else { 0.0 }))
             }
-            (Some(Way::Absolute(bound)), None)
-                if bound > 0.0 && self.keeps_sides() && is_of_array(why) =>
-            {
-                let finer = if self.tries < MOST_PARTS { bound / 2.0 } else { 0.0 };
-                self.way = Some(Way::Absolute(finer));
-                true
+            _ if !is_of_array(why) => None,
+            (Way::Absolute(bound), None) if bound > 0.0 && self.keeps_sides() => {
+                Some(Way::Absolute(if self.tries < MOST_PARTS { bound / 2.0 } else { 0.0 }))
             }
             // Few values are so large that steps everywhere as fine as the others need are too many.
-            (Some(Way::Absolute(bound)), _) if is_of_array(why) && self.has_relative_way() => {
-                self.way = Some(Way::Relative(self.relative));
+            (Way::Absolute(bound), _) => {
+                let relative = self.relative.take().filter(|relative| self.may_be(*relative))?;
                 self.finer = (bound > 0.0).then_some(bound / MUCH_FINER);
-                true
+                Some(Way::Relative(relative))
             }
             // Or they are so coarse that nothing is left of most values.
-            (Some(Way::Relative(_)), None) if is_of_array(why) => {
-                self.way = self.finer.take().map(Way::Absolute).or(self.way);
-                self.relative = 0.0;
-                matches!(self.way, Some(Way::Absolute(_)))
-            }
-            (None, _) if is_of_array(why) && self.has_finer() => {
-                self.part = if self.tries < MOST_PARTS { self.part / 2.0 } else { 0.0 };
-                true
-            }
-            _ => false,
+            (Way::Relative(_), None) => self.finer.take().map(Way::Absolute),
+            (Way::Relative(_), Some(_)) => None,
+            (Way::Asked(part), _) => self
+                .has_finer(part)
+                .then_some(Way::Asked(if self.tries < MOST_PARTS { part / 2.0 } else { 0.0 })),
         }
     }
 
-    /// Whether finer steps may keep what is asked for besides a bound.
-    fn has_finer(&self) -> bool {
-        let is_bounded = self.asked.absolute_bound(self.range).or(self.asked.max_rel_error);
-        self.keeps_sides() && is_bounded.is_some_and(|bound| bound > 0.0) && self.part > 0.0
+    /// Whether less than a part of the bounds may keep what is asked for besides them.
+    fn has_finer(&self, part: f64) -> bool {
+        let bound = self.asked.absolute_bound(self.range).or(self.asked.max_rel_error);
+        self.keeps_sides() && bound.is_some_and(|bound| bound * part > 0.0)
     }
 
     fn keeps_sides(&self) -> bool {
         self.asked.limits.is_some() || self.asked.keep_sign
     }
 
-    fn has_relative_way(&self) -> bool {
+    /// Whether values may have a bound of the relative error.
+    fn may_be(&self, relative: f64) -> bool {
         let allows_floats = self.asked.data_type.is_none_or(ElementType::is_float);
-        (f64::MIN_POSITIVE..1.0).contains(&self.relative) && allows_floats && !self.asked.pow2
+        (f64::MIN_POSITIVE..1.0).contains(&relative) && allows_floats && !self.asked.pow2
     }
 }
 
@@ -233,9 +222,7 @@ pub(crate) fn reached(
 fn share_of_sample(survey: &Survey) -> f64 {
     let all = survey.elements() - survey.nan.min(survey.elements());
     let all = all.saturating_sub(survey.infinite + survey.missing());
-    let zeros =
-        survey.fill_values.iter().filter(|fill| fill.is_zero() && !survey.markers.contains(**fill));
-    let zeros: u64 = zeros.map(|zero| survey.count(*zero)).sum();
+    let zeros: u64 = survey.zero_fills().map(|zero| survey.count(zero)).sum();
     if all == 0 { 1.0 } else { (all.saturating_sub(zeros).max(1)) as f64 / all as f64 }
 }
 

@@ -8,7 +8,6 @@ use anyhow::{Context, anyhow, bail};
 use glob::{MatchOptions, Pattern};
 use recast_kernels::ElementType;
 use serde_json::Value;
-use zarr_recast::data_type;
 
 use crate::error::{Error, Result, usage};
 use crate::jobs::cf::attributes::is_packed;
@@ -537,8 +536,7 @@ pub(crate) fn properties(
     from_cf: bool,
     repack: bool,
 ) -> Properties {
-    let name = node.document.get("data_type").cloned().unwrap_or_default();
-    let element_type = data_type::from_json(&name).ok();
+    let element_type = node.element_type();
     let attributes = node.document.get("attributes").and_then(Value::as_object);
     let is_packed_by_cf =
         element_type.zip(attributes).is_some_and(|(one, attributes)| is_packed(one, attributes));

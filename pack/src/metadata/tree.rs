@@ -5,6 +5,7 @@ use std::fs::{self, FileType};
 use std::path::Path;
 
 use anyhow::{Context, Error};
+use recast_kernels::ElementType;
 use serde_json::{Map, Value, json};
 use zarr_recast::data_type;
 
@@ -86,12 +87,17 @@ impl Node {
         CodecList::of(&self.document).has_value_codecs()
     }
 
+    /// The type of an array's elements, if it is numeric.
+    pub(crate) fn element_type(&self) -> Option<ElementType> {
+        data_type::from_json(self.document.get("data_type")?).ok()
+    }
+
     /// The name of an array's type, if it is not numeric.
     pub(crate) fn type_without_numbers(&self) -> Option<String> {
         let data_type = self.document.get("data_type").unwrap_or(&Value::Null);
         let name = data_type.get("name").unwrap_or(data_type);
         let text = || name.as_str().map_or_else(|| name.to_string(), str::to_owned);
-        data_type::from_json(data_type).is_err().then(text)
+        self.element_type().is_none().then(text)
     }
 
     /// Whether an array has shards.

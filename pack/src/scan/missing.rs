@@ -116,10 +116,15 @@ impl Markers {
         values.filter_map(|value| marker(value, element_type)).collect()
     }
 
-    /// The values that `--missing` named when the array was packed, as its attribute `recast` records them.
-    pub(crate) fn recorded(attributes: &Map<String, Value>, element_type: ElementType) -> Self {
+    /// These, and the values that `--missing` named when an array with these attributes was packed, in a type.
+    pub(crate) fn and_recorded(
+        mut self,
+        attributes: &Map<String, Value>,
+        element_type: ElementType,
+    ) -> Self {
         let recorded = attributes.get(PROVENANCE).and_then(|packed| packed.get(MISSING));
-        values(recorded).iter().filter_map(|value| marker(value, element_type)).collect()
+        self.extend(values(recorded).iter().filter_map(|value| marker(value, element_type)));
+        self
     }
 
     /// The kind of NaN that options name by its bits, in a type.

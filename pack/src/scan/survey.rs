@@ -221,6 +221,13 @@ impl Survey {
         self.data_range
     }
 
+    /// The least of all values, as the nearest float64; fill values that mark nothing are among them.
+    pub(crate) fn least(&self) -> Option<f64> {
+        let fills = self.fills_that_are_values().filter(|fill| fill.is_finite());
+        let range = fills.fold(self.range(), |range, fill| union(range, Some((fill, fill))));
+        range.map(|(least, _)| least.to_f64())
+    }
+
     /// The same with a fill value of 0 that elements have and that marks nothing: a number like any other, although the
     /// codecs keep it whatever the range.
     pub(crate) fn range_of_values(&self) -> Option<(Scalar, Scalar)> {
@@ -229,8 +236,12 @@ impl Survey {
 
     /// A range with the fill value, if that is a 0 like any other.
     fn with_zero(&self, range: Option<(Scalar, Scalar)>) -> Option<(Scalar, Scalar)> {
-        let fills = self.fills_that_are_values().filter(|fill| fill.is_zero());
-        fills.fold(range, |range, fill| union(range, Some((fill, fill))))
+        self.zero_fills().fold(range, |range, fill| union(range, Some((fill, fill))))
+    }
+
+    /// The fill values of 0 that are values like any other.
+    pub(crate) fn zero_fills(&self) -> impl Iterator<Item = Scalar> {
+        self.fills_that_are_values().filter(|fill| fill.is_zero())
     }
 
     /// The fill values that elements have and that mark nothing.

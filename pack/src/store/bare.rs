@@ -25,10 +25,10 @@ pub(super) fn is_bare(token: &str) -> bool {
 /// # Errors
 /// Attributes with a member of the note's name.
 pub(super) fn note(document: &mut Value, other: &Value, is_attributes: bool) -> Result<()> {
-    let mut failure = Ok(());
+    let mut is_taken = false;
     each_attributes(document, Some(other), is_attributes, &mut |attributes, other| {
         if attributes.contains_key(BARE) {
-            failure = Err(());
+            is_taken = true;
             return;
         }
         let (mut pointers, mut place) = (Vec::new(), String::new());
@@ -40,7 +40,7 @@ pub(super) fn note(document: &mut Value, other: &Value, is_attributes: bool) -> 
             attributes.insert(BARE.to_owned(), pointers.into());
         }
     });
-    if failure.is_err() {
+    if is_taken {
         bail!("attributes have a member {BARE:?}, which is a name for notes here; rename it");
     }
     Ok(())

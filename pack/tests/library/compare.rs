@@ -267,3 +267,25 @@ fn info_reads_a_part_of_a_large_chunk() {
     assert_eq!(rounded, "multiples of 2^-3 = 0.125, in the first elements of all chunks");
     assert!(counted.bytes_read() < 8 << 20, "{}", counted.bytes_read());
 }
+
+/// Times that all are the fill value, which marks nothing, are times like others; only without any is nothing to compare.
+#[test]
+fn times_in_other_units_are_refused_wherever_there_are_times() {
+    for (values, is_refused) in [
+        (vec![0.0, 0.0], true),
+        (vec![7.0, 7.0], true),
+        (vec![1.0, 2.0], true),
+        (vec![f64::NAN, f64::NAN], false),
+    ] {
+        for fill in [json!(0.0), json!(7.0), json!("NaN")] {
+            let trial = Trial::empty();
+            for (place, year) in [(trial.input(), 2000), (trial.output(), 2001)] {
+                let units = json!({"units": format!("days since {year}-01-01")});
+                let sample = Sample::new("float64", &[2], &[2], fill.clone());
+                sample.with("attributes", units).write(&place, &bytes(&values));
+            }
+            let compared = comparison(&trial.input(), &trial.output(), 0.0).run(&one_thread());
+            assert_eq!(compared.is_err(), is_refused, "{values:?} {fill}");
+        }
+    }
+}

@@ -112,9 +112,9 @@ def register(*, fast_reads: bool = False) -> None:
     ----------
     fast_reads : bool
         Whether zarr creates results as `zarr_recast.zarr.NDBuffer`, into which chunks are decoded
-        directly. With zarr's ``FusedCodecPipeline``, only then does a read of a part of a chunk decode
-        only the selected elements; with the default pipeline it always does. An element that cannot be decoded then raises its error when its chunk is copied, and
-        not in the codec. A buffer that zarr's configuration already names is kept. The default leaves
+        directly. An element that cannot be decoded then raises its error when its chunk is copied, and
+        not in the codec. With zarr's ``FusedCodecPipeline``, a read of a part of a chunk decodes only the
+        selected elements if this is set; with the default pipeline it always does. A buffer that zarr's configuration already names is kept. The default leaves
         zarr's buffer as it is. ``ZARR_NDBUFFER=zarr_recast.zarr.NDBuffer`` makes the same choice by
         environment variable.
 

@@ -20,8 +20,8 @@ use crate::choose::inverse::closest;
 use crate::error::Result;
 use crate::json;
 use crate::metadata::codecs::configured;
-use crate::metadata::document::{MISSING, PROVENANCE, values};
-use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE, marker};
+use crate::metadata::document::PROVENANCE;
+use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE};
 use crate::runtime::{Runtime, Workers};
 use crate::scan::missing::Markers;
 use crate::scan::number::{
@@ -226,11 +226,7 @@ fn named_codes(source: &Source, chain: &Chain) -> Result<Vec<Scalar>> {
 
 /// The missing values that attributes name, and those that `pack --missing` named.
 fn markers(source: &Source) -> Markers {
-    let mut markers = Markers::of(source);
-    let packed = source.array().attributes().get(PROVENANCE);
-    let named = values(packed.and_then(|packed| packed.get(MISSING)));
-    markers.extend(named.iter().filter_map(|value| marker(value, source.element_type())));
-    markers
+    Markers::of(source).and_recorded(source.array().attributes(), source.element_type())
 }
 
 /// The type that the array had before `pack --from-cf`.

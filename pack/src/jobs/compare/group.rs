@@ -6,7 +6,6 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use recast_kernels::in_default_environment;
 use serde::Serialize;
-use zarr_recast::data_type;
 
 use super::{CompareJob, CompareReport, in_type_of};
 use crate::array::source::array_of;
@@ -143,14 +142,13 @@ impl CompareJob {
             }
             let own = Rule::first(rules, &a.path).and_then(|rule| rule.options);
             let (options, recommended) = self.required(|| markers_of(a, described), own)?;
-            let types = a.document.get("data_type").map(data_type::from_json);
+            let element_type = a.element_type();
             let (a, b) = (below(&self.a, &a.path), below(&self.b, &b.path));
             let job = Self {
                 a,
                 b,
                 requirements: Requirement::of(&options),
-                missing: types
-                    .and_then(Result::ok)
+                missing: element_type
                     .map_or_else(Vec::new, |one| in_type_of(&options.missing, one)),
                 recommended,
                 recommendations: None,

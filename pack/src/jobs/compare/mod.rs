@@ -223,20 +223,22 @@ impl CompareJob {
         let workers = Workers::within(runtime, memory)?;
         let (options, recommended) = self.required(|| markers_alone(&a, runtime), None)?;
         let [of_a, of_b] = [&a, &b].map(|source| source.array().attributes());
+        let masked = in_type_of(&options.missing, b.element_type());
+        let masked = markers(&b, masked, [of_a, of_b])?;
         let markers = markers(&a, options.missing.clone(), [of_a, of_b])?;
-        let named = in_type_of(&options.missing, b.element_type());
-        let masked = self::markers(&b, named, [of_a, of_b])?;
         let survey = survey(&a, &markers, &workers)?;
-        let least = survey.range().map(|(least, _)| least.to_f64());
-        refuse_other_times(of_a, of_b, least).with_context(|| self.b.display().to_string())?;
-        let required = Requirement::of(&options);
-        let of_record = self.recorded && self.tolerance.is_none() && required.is_empty();
+        let name = || self.b.display().to_string();
+        refuse_other_times(of_a, of_b, survey.least()).with_context(name)?;
+        let is_free = self.tolerance.is_none() && Requirement::of(&options).is_empty();
+        let of_record = self.recorded && is_free;
         let recorded = of_record.then(|| RecordedBound::of(of_b, of_a));
-        let required = if of_record {
-            recorded_requirements(of_b, of_a).with_context(|| self.b.display().to_string())?
+        let options = if of_record {
+            let recorded = recorded_requirements(of_b, of_a);
+            recorded.and_then(|all| Requirement::options(&all)).with_context(name)?
         } else {
-            required
+            options
         };
+        let required = Requirement::of(&options);
         let equal = AllClose { atol: 0.0, rtol: 0.0 };
         let of_record = recorded.map(|bound| bound.map_or(equal, |bound| bound.tolerance));
         let is_each = self.tolerance.is_none() && recorded.flatten().is_some_and(|one| one.is_each);
@@ -244,8 +246,7 @@ impl CompareJob {
         let bound = asked.unwrap_or(AllClose { atol: f64::INFINITY, rtol: 0.0 });
         let range = survey.extent_of_error();
         let other = (recorded.is_some() || required.is_empty()).then_some((bound, is_each));
-        let required_options = Requirement::options(&required)?;
-        let tolerance = tolerance(&required_options, other, range, common);
+        let tolerance = tolerance(&options, other, range, common);
         let is_relative = tolerance.relative > 0.0;
         let is_judged = asked.is_some() || !required.is_empty();
         let expected = Expected {
@@ -255,7 +256,7 @@ impl CompareJob {
             masked: in_type(&masked, common)?,
             tolerance,
             counts: true,
-            sums_exactly: required_options.has_mean_goal(),
+            sums_exactly: options.has_mean_goal(),
         };
         let pair = Pair { a: Side::new(&a, common)?, b: Side::new(&b, common)?, expected };
         let is_unnamed = |marker: &&Scalar| {
@@ -474,12 +475,10 @@ fn markers(
     of_both: [&Map<String, Value>; 2],
 ) -> Result<Markers> {
     let named = PackOptions { missing, ..PackOptions::default() };
-    let mut markers = Markers::with(source, &named)?;
-    for attributes in of_both {
-        let recorded = Markers::recorded(attributes, source.element_type());
-        markers.extend(recorded.values().iter().copied());
-    }
-    Ok(markers)
+    let markers = Markers::with(source, &named)?;
+    let with_recorded =
+        |markers: Markers, attributes| markers.and_recorded(attributes, source.element_type());
+    Ok(of_both.into_iter().fold(markers, with_recorded))
 }
 
 /// The missing values that a type has; of others, it has no elements.

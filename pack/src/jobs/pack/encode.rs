@@ -230,7 +230,7 @@ impl<'a> ChunkEncoder<'a> {
         // A chunk that is not stored holds the fill value, in the output too. A 0 is a value like others.
         if is_stored {
             stats.stored_bytes = self.store(&region, &encoded, region.shape == chunk.shape)?;
-        } else if survey.fill_value.is_zero() && !survey.markers.contains(survey.fill_value) {
+        } else if survey.zero_fills().next().is_some() {
             stats.comparison.sums.elements += region.elements();
         }
         BUFFERS.set(Buffers { encoded, decoded });
