@@ -176,7 +176,8 @@ where
 }
 
 /// Scale and offset, then a value in place of a number and of NaN, in one loop, whether a plan has them or not: to nearest-even,
-/// checked to at most 32 bits, and clamped to 8 and 16. In the other roundings without a number, checked to 8 and 16 bits.
+/// checked to at most 32 bits, and clamped to 8 and 16. Without a number, also modulo 2^8 and 2^16, and in the other roundings
+/// checked to 8 and 16 bits.
 fn scaled_and_replaced<S, L>(
     simd: S,
     load: L,
@@ -192,7 +193,8 @@ where
         return None;
     }
     let scale = scale_of::<L::Unit, S>(parameters);
-    if target.rounding == Rounding::NearestEven {
+    let to_nearest = target.rounding == Rounding::NearestEven;
+    if to_nearest && target.out_of_range != OutOfRange::Wrap {
         let load = LoadThen(load, scale_and_replace::<L::Unit, S>(scale, front));
         return one_to_short(simd, load, target, NearestEven)
             .or_else(|| L::Unit::checked_32(simd, load, target));
@@ -204,6 +206,7 @@ where
     };
     let load = LoadThen(LoadThen(load, scale), ReplaceNan { value });
     match target.out_of_range {
+        OutOfRange::Wrap if to_nearest => wrapped_to_short(simd, load, target),
         OutOfRange::Error => checked(simd, load, ToI32(target.rounding), target),
         OutOfRange::Clamp | OutOfRange::Wrap => None,
     }
