@@ -52,10 +52,10 @@ pub fn times_smaller(ratio: f64) -> String {
     format!("{ratio:.2} times smaller")
 }
 
-/// A number of arrays.
+/// A number of things, whose plural ends in *s*.
 #[must_use]
-pub fn number_of_arrays(number: u64) -> String {
-    format!("{} array{}", count(number), if number == 1 { "" } else { "s" })
+pub fn number_of(number: u64, thing: &str) -> String {
+    format!("{} {thing}{}", count(number), if number == 1 { "" } else { "s" })
 }
 
 /// A measured number: four significant digits.

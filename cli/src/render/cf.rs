@@ -2,7 +2,7 @@
 
 use recast_kernels::ElementType;
 use recast_pack::report::Charts;
-use recast_pack::text::{bytes, count};
+use recast_pack::text::{bytes, count, number_of};
 use recast_pack::{FromCfReport, ToCfReport};
 
 use super::links::outside_links;
@@ -60,7 +60,7 @@ impl Report for FromCfReport {
         }
         if let Some((chunks, size)) = self.chunks.zip(self.bytes) {
             let size = bytes(size as f64);
-            table.row("chunks", format!("{} copied as they are, {size}", count(chunks)));
+            table.row("chunks", format!("{} copied, {size}", number_of(chunks, "chunk")));
         }
         if !self.dry_run {
             table.detail("readers", readers::text(self.readers));
@@ -107,7 +107,7 @@ impl Report for ToCfReport {
                 format!("{masked} elements have the fill value, a number that CF can only mask"),
             );
         }
-        table.row("chunks", format!("{} copied as they are", count(self.chunks)));
+        table.row("chunks", format!("{} copied", number_of(self.chunks, "chunk")));
         outside_links(&self.outside_links, table);
     }
 }

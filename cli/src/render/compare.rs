@@ -1,7 +1,7 @@
 //! How far two arrays differ, for people.
 
 use recast_pack::report::{Charts, GradientError, Metrics, Similarity};
-use recast_pack::text::{count, measured, nan_pattern, number_of_arrays};
+use recast_pack::text::{count, measured, nan_pattern, number_of};
 use recast_pack::{CompareReport, GroupComparison};
 
 use super::counts::elements;
@@ -94,7 +94,7 @@ impl Report for GroupComparison {
             table.row("bounds", "those that the attributes recast of B record; else 0");
         }
         if let Some((over, arrays)) = all.over.zip(all.arrays_over) {
-            let text = format!("{} elements, in {}", count(over), number_of_arrays(arrays));
+            let text = format!("{}, in {}", number_of(over, "element"), number_of(arrays, "array"));
             table.row("over", text);
         }
     }

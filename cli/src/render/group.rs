@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use recast_pack::report::{Charts, Reached, Recommended};
-use recast_pack::text::{count, measured, number_of_arrays, visible};
+use recast_pack::text::{count, measured, number_of, visible};
 use recast_pack::{ArrayOutcome, ArrayReport, GroupReport, Outcome, PackReport};
 
 use super::counts::stored;
@@ -64,7 +64,7 @@ pub(super) fn recommended<'a>(
     let all: Vec<_> = all.collect();
     let by: Vec<&str> = all.iter().filter_map(|(_, recommended)| recommended.by()).collect();
     if let Some(source) = by.first() {
-        let number = number_of_arrays(by.len() as u64);
+        let number = number_of(by.len() as u64, "array");
         table.row("recommended", format!("for {number}, by {source}"));
     }
     let mut others: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -118,7 +118,7 @@ impl Report for GroupReport<ArrayReport> {
                 table.row("range", one);
             }
             [first, ..] => {
-                let number = number_of_arrays(beyond.len() as u64);
+                let number = number_of(beyond.len() as u64, "array");
                 table.row("range", format!("{number} decode beyond the data; {first}"));
                 table.detailed_lines("", &beyond);
             }
@@ -203,7 +203,7 @@ fn clamped(report: &GroupReport<ArrayReport>) -> String {
     format!(
         "; {} elements of {} clamped, by {} at most",
         count(elements),
-        number_of_arrays(clamped().count() as u64),
+        number_of(clamped().count() as u64, "array"),
         measured(by)
     )
 }
@@ -212,7 +212,7 @@ fn clamped(report: &GroupReport<ArrayReport>) -> String {
 fn coarse(report: &GroupReport<ArrayReport>) -> String {
     match packed(report).filter(|(_, report)| report.coarse.is_some()).count() as u64 {
         0 => String::new(),
-        number => format!("; the bound is coarse for {}", number_of_arrays(number)),
+        number => format!("; the bound is coarse for {}", number_of(number, "array")),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The codecs of an array, for people.
 
 use recast_kernels::Scalar;
-use recast_pack::text::{bytes, count, number_of_arrays};
+use recast_pack::text::{bytes, number_of};
 use recast_pack::{ArrayInfo, GroupInfo};
 use serde_json::{Map, Value};
 use zarr_recast::fill_value::to_json;
@@ -106,10 +106,9 @@ impl Report for GroupInfo {
         let stored = stored.map(|stored| format!(", {} stored", bytes(stored as f64)));
         let groups = match self.groups.len() as u64 {
             0 => String::new(),
-            1 => " and 1 group".to_owned(),
-            number => format!(" and {} groups", count(number)),
+            number => format!(" and {}", number_of(number, "group")),
         };
-        let arrays = number_of_arrays(self.arrays.len() as u64);
+        let arrays = number_of(self.arrays.len() as u64, "array");
         table.row("total", format!("{arrays}{groups}{}", stored.unwrap_or_default()));
         attributes("attributes", &self.attributes, table);
         for (array, info) in reports(&self.arrays) {

@@ -2,7 +2,7 @@
 
 use recast_kernels::{OutOfRange, Scalar};
 use recast_pack::report::{Charts, Counts, Reached, Recommended, Suspect};
-use recast_pack::text::{bytes, count, measured, number_of_arrays, scalar_text, times_smaller};
+use recast_pack::text::{bytes, count, measured, number_of, scalar_text, times_smaller};
 use recast_pack::{Compressor, PackOptions, PackReport, Reader, Requirement};
 
 use super::counts::{self, elements};
@@ -106,7 +106,7 @@ fn rows_of_choice(report: &PackReport, table: &mut Table) {
     if let Some(scale_from) = &report.scale_from
         && let Some((least, greatest)) = scale_from.range
     {
-        let arrays = number_of_arrays(scale_from.arrays.len() as u64);
+        let arrays = number_of(scale_from.arrays.len() as u64, "array");
         table.detail("scale from", format!("{arrays}, {least} to {greatest}"));
     }
     if let Some((least, greatest)) = report.kept_range.filter(|_| report.is_clamped_to_range()) {
@@ -196,14 +196,12 @@ pub(super) fn notes(report: &PackReport, is_of_group: bool) -> Vec<(&'static str
     }
     for Suspect { value, count: number } in &report.suspects {
         let value = scalar_text(Some(*value));
-        let elements = match number {
-            1 => "1 element is".to_owned(),
-            number => format!("{} elements are", count(*number)),
-        };
+        let elements = number_of(*number, "element");
+        let are = if *number == 1 { "is" } else { "are" };
         notes.push((
             "note",
             format!(
-                "{elements} {value}, which looks like a missing value that no attribute names; if it is, use \
+                "{elements} {are} {value}, which looks like a missing value that no attribute names; if it is, use \
                  --missing {value}"
             ),
         ));

@@ -27,7 +27,7 @@ use crate::store::links::OutsideLinks;
 use crate::store::location::{Kind, below, is_group};
 use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
-use crate::text::number_of_arrays;
+use crate::text::number_of;
 
 impl Job for GroupJob {
     type Report = PathReport<ArrayReport>;
@@ -153,7 +153,7 @@ impl GroupJob {
             let reasons: Vec<_> = outcomes.iter().filter_map(ArrayOutcome::with_reason).collect();
             let reasons =
                 if reasons.is_empty() { "there are none".to_owned() } else { reasons.join(", ") };
-            let arrays = number_of_arrays(outcomes.len() as u64);
+            let arrays = number_of(outcomes.len() as u64, "array");
             bail!("{shown}: a group in which none of {arrays} {is} packed: {reasons}");
         }
         if let Some((destination, directory)) = destination.zip(directory) {

@@ -16,7 +16,7 @@ use crate::store::links::OutsideLinks;
 use crate::store::location::{Kind, Location, PIECE};
 use crate::store::names::{SafePath, ZARR_JSON};
 use crate::store::transfer::Transfer;
-use crate::text::{as_shown, number_of_arrays};
+use crate::text::{as_shown, number_of};
 
 /// The report of a job that wrote a group.
 #[derive(Clone, Debug, Serialize)]
@@ -60,7 +60,7 @@ impl<R> GroupReport<R> {
             "{}: {} of {} failed and are copied as they are: {}",
             self.output.as_ref().unwrap_or(&self.input),
             failed.len(),
-            number_of_arrays(self.arrays.len() as u64),
+            number_of(self.arrays.len() as u64, "array"),
             failed.join("; ")
         ))
     }

@@ -114,9 +114,10 @@ def register(*, fast_reads: bool = False) -> None:
         Whether zarr creates results as `zarr_recast.zarr.NDBuffer`, into which chunks are decoded
         directly. An element that cannot be decoded then raises its error when its chunk is copied, and
         not in the codec. With zarr's ``FusedCodecPipeline``, a read of a part of a chunk decodes only the
-        selected elements if this is set; with the default pipeline it always does. A buffer that zarr's configuration already names is kept. The default leaves
-        zarr's buffer as it is. ``ZARR_NDBUFFER=zarr_recast.zarr.NDBuffer`` makes the same choice by
-        environment variable.
+        selected elements if this is set; with the default pipeline it always does. zarr refuses to read
+        a part of a shard inside a shard into any buffer but its own. A buffer that zarr's configuration
+        already names is kept. The default leaves zarr's buffer as it is.
+        ``ZARR_NDBUFFER=zarr_recast.zarr.NDBuffer`` makes the same choice by environment variable.
 
     Raises
     ------

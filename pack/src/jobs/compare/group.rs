@@ -18,7 +18,7 @@ use crate::metadata::tree::{self, Node};
 use crate::options::{AllClose, Requirement};
 use crate::runtime::Runtime;
 use crate::store::location::{Kind, Location, below, is_group};
-use crate::text::{as_shown, number_of_arrays};
+use crate::text::{as_shown, number_of};
 
 /// How far the arrays of two groups differ.
 #[derive(Debug, Serialize)]
@@ -232,7 +232,7 @@ impl GroupComparison {
             "{}: {} of {} fail: {}; {first}",
             self.b,
             failures.len(),
-            number_of_arrays(all as u64),
+            number_of(all as u64, "array"),
             names.join(", ")
         ))
     }

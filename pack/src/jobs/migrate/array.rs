@@ -24,7 +24,7 @@ use crate::runtime::Workers;
 use crate::store::links::OutsideLinks;
 use crate::store::location::url;
 use crate::store::transfer::{Transfer, Transferred};
-use crate::text::{as_shown, bytes, count};
+use crate::text::{as_shown, bytes, count, number_of};
 
 /// Turns an array of Zarr v1 or v2, or with `numcodecs.fixedscaleoffset` or `numcodecs.astype`, into Zarr v3 with
 /// `scale_offset` and `cast_value`; or a group with everything in it.
@@ -296,10 +296,11 @@ impl<'a> Migration<'a> {
 /// How an array got new metadata over the same chunks.
 fn metadata_only(Transferred { copied, linked, bytes: size }: &Transferred) -> String {
     let chunks = match (*copied, *linked) {
-        (copied, 0) => format!("{} chunks copied", count(copied)),
-        (0, linked) => format!("{} chunks are the same files in both arrays", count(linked)),
+        (copied, 0) => format!("{} copied", number_of(copied, "chunk")),
+        (0, linked) => format!("{} in the same files in both arrays", number_of(linked, "chunk")),
         (copied, linked) => {
-            format!("{} chunks copied and {} the same files in both", count(copied), count(linked))
+            let copied = number_of(copied, "chunk");
+            format!("{copied} copied and {} in the same files in both", count(linked))
         }
     };
     format!("metadata only; {chunks}, {}", bytes(*size as f64))

@@ -20,7 +20,7 @@ use crate::store::destination::Destination;
 use crate::store::location::Location;
 use crate::store::transfer::Transfer;
 use crate::store::unchanged::while_unchanged;
-use crate::text::number_of_arrays;
+use crate::text::number_of;
 
 /// What becomes of an array: a source to migrate, or why the array stays as it is. Its files then stay unchanged, and it
 /// gets metadata of Zarr v3 if it has none.
@@ -190,6 +190,6 @@ fn nothing(job: &MigrateJob, number: usize) -> anyhow::Error {
         "{}: a group of Zarr v3 in which none of {} has numcodecs.fixedscaleoffset or \
          numcodecs.astype, so there is nothing to migrate",
         job.input.display(),
-        number_of_arrays(number as u64)
+        number_of(number as u64, "array")
     )
 }

@@ -21,7 +21,7 @@ use crate::metadata::tree;
 use crate::options::PackOptions;
 use crate::runtime::Runtime;
 use crate::store::location::is_group;
-use crate::text::{as_shown, bytes, escaped, number_of_arrays, times_smaller};
+use crate::text::{as_shown, bytes, escaped, number_of, times_smaller};
 
 /// The suggestions for a group.
 #[derive(Clone, Debug, Serialize)]
@@ -209,7 +209,7 @@ impl SuggestGroupReport {
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         let failed: Vec<_> = self.arrays.iter().filter_map(ArrayOutcome::failed).collect();
-        let of = number_of_arrays(self.arrays.len() as u64);
+        let of = number_of(self.arrays.len() as u64, "array");
         let text = || {
             format!(
                 "{}: nothing to suggest for {} of {of}: {}",
