@@ -163,14 +163,17 @@ impl Scalar {
     /// ```
     /// use recast_kernels::{ElementType, Scalar};
     /// assert_eq!(Scalar::range(ElementType::Int8).to_string(), "-128 to 127");
-    /// // The shortest decimal that reads back to this end is 65500.0.
+    /// // The shortest decimals that read back to these ends are 65500.0 and 60000.0.
     /// assert_eq!(Scalar::range(ElementType::Float16).to_string(), "-65504 to 65504");
+    /// assert_eq!(Scalar::range(ElementType::Float8E5M2).to_string(), "-57344 to 57344");
     /// ```
     #[must_use]
     pub fn range(element_type: ElementType) -> impl fmt::Display {
         let (min, max) = (Self::min(element_type), Self::max(element_type));
         fmt::from_fn(move |f| match element_type {
-            ElementType::Float16 => write!(f, "{} to {}", min.to_f64(), max.to_f64()),
+            ElementType::Float16 | ElementType::Float8E5M2 | ElementType::Float8E5M2Fnuz => {
+                write!(f, "{} to {}", min.to_f64(), max.to_f64())
+            }
             _ => write!(f, "{min} to {max}"),
         })
     }

@@ -27,6 +27,8 @@ def test_a_source_that_is_missing_is_a_file_not_found_error(source, tmp_path):
     for judge in (compare, verify):
         with pytest.raises(zarr_recast.NotFoundError, match=r"im\.zarr"):
             judge(source, missing)
+    with pytest.raises(zarr_recast.NotFoundError, match=r"im\.zarr"):
+        suggest(missing)
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match="no array here"):
         pack(tmp_path / "empty", tmp_path / "out.zarr", max_abs_error=1)
@@ -47,6 +49,19 @@ def test_other_errors_are_value_errors_alone(source, tmp_path):
     with pytest.raises(ValueError) as caught:
         pack(source, tmp_path / "out.zarr", max_abs_error=1, precision=1)
     assert type(caught.value) is ValueError
+
+
+@pytest.mark.parametrize(
+    ("argument", "wrong"),
+    [("threads", "2"), ("threads", 1.5), ("max_memory", "1"), ("overwrite", "no"), ("sync", None)],
+)
+def test_an_argument_of_another_kind_is_named(argument, wrong, source, tmp_path):
+    with pytest.raises(TypeError, match=f"{argument} is {wrong!r}; it must be"):
+        pack(source, tmp_path / "out.zarr", max_abs_error=1, **{argument: wrong})
+
+
+def test_every_public_name_is_listed():
+    assert set(dir(zarr_recast)) == set(zarr_recast.__all__)
 
 
 def test_the_failure_of_verify_names_pythons_parameters(source, tmp_path):

@@ -471,6 +471,12 @@ def test_bad_arguments_are_refused_at_once(arguments, error):
         CastValue(**arguments)
 
 
+@pytest.mark.parametrize("wrong", ["x", [1], {"encode": 5}, {"encode": [(1, 2, 3)]}])
+def test_a_scalar_map_of_another_form_is_named(wrong):
+    with pytest.raises(TypeError, match="scalar_map.*pairs of"):
+        CastValue(data_type="int8", scalar_map=wrong)
+
+
 @pytest.mark.parametrize(
     ("dtype", "codec", "match"),
     [

@@ -57,6 +57,9 @@ impl Report for CompareReport {
         if let Some(over) = counts.over {
             table.row("over", count(over));
         }
+        if let Some(hint) = self.hint() {
+            table.row("hint", hint);
+        }
     }
 
     fn charts(&self) -> Option<&Charts> {
@@ -91,7 +94,10 @@ impl Report for GroupComparison {
             reports.filter_map(|(array, report)| Some((array, report.recommended.as_ref()?)));
         recommended(each, table);
         if self.recorded {
-            table.row("bounds", "those that the attributes recast of B record; else 0");
+            table.row(
+                "bounds",
+                "recorded in B (attribute recast); arrays without one must be equal",
+            );
         }
         if let Some((over, arrays)) = all.over.zip(all.arrays_over) {
             let text = format!("{}, in {}", number_of(over, "element"), number_of(arrays, "array"));

@@ -25,8 +25,15 @@ impl Report for ArrayInfo {
             Some(value) => format!("fill value {}", to_json(value)),
             None => "no fill value".to_owned(),
         };
+        let fill_value = fill(Some(self.fill_value));
         let units = units(self);
-        table.row("values", format!("{}{units}, {}", self.data_type, fill(Some(self.fill_value))));
+        if self.packed_by_cf {
+            let way = "by CF's scale_factor or add_offset; pack --from-cf turns these into codecs";
+            table.row("values", format!("{}, {fill_value}", self.data_type));
+            table.row("stand for", format!("values{units}, {way}"));
+        } else {
+            table.row("values", format!("{}{units}, {fill_value}", self.data_type));
+        }
         for codec in &self.codecs {
             let indent = "  ".repeat(codec.depth);
             let mut lines = Vec::new();

@@ -23,7 +23,7 @@ pub(super) fn text(readers: Readers) -> String {
     };
     // Others do not know the codecs.
     let others = match readers.gdal {
-        Some(version) => format!("GDAL ({version}); not netCDF: --readers any"),
+        Some(version) => format!("GDAL ({version}); not netCDF (see --readers any)"),
         None => "not GDAL, netCDF: --readers any".to_owned(),
     };
     match (readers.zarr_python, readers.zarrs) {

@@ -41,6 +41,27 @@ fn the_report_of_an_unpacked_group_has_a_line_for_each_array() {
     }
 }
 
+/// Their integers are not their values.
+#[test]
+fn arrays_that_cf_packs_are_named_where_integers_are_read_compared_or_suggested_for() {
+    let (trial, [_, packed]) = packed();
+    let cf = path(&trial.place("cf.zarr"));
+    recast(&["unpack", "--to-cf", &packed, &cf]).succeeds();
+    let t2m = format!("{cf}/t2m");
+    let info = recast(&["info", &t2m]).prints();
+    assert!(info.contains("stand for  values") && info.contains("by CF's scale_factor"), "{info}");
+    assert!(!line(&info, "values").contains(" in "), "{info}");
+    let suggested = recast(&["suggest", &cf]).prints();
+    assert!(line(&suggested, "t2m").contains("--from-cf"), "{suggested}");
+    let packed = format!("{packed}/t2m");
+    for both in [[&t2m, &packed], [&packed, &t2m]] {
+        let report = recast(&["compare", both[0], both[1]]).prints();
+        let hint = format!("scale_factor or add_offset give the integers of {t2m} other values");
+        assert!(line(&report, "hint").contains(&hint), "{report}");
+    }
+    assert!(!recast(&["compare", &packed, &packed]).prints().contains("hint"));
+}
+
 #[test]
 fn the_table_of_two_groups_has_a_line_for_each_array_and_a_total() {
     let (_trial, [input, packed]) = packed();

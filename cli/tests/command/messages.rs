@@ -129,7 +129,7 @@ fn a_type_alone_is_no_goal() {
     std::fs::write(&config, "[[array]]\nname = 'a'\nmax-abs-error = 0.1\n").unwrap();
     let report = group.packs(&["--config", &config, "-t", "int16"]);
     assert_eq!(report["arrays"][0]["report"]["data_type"], "int16");
-    assert_eq!(report["arrays"][1]["reason"], "no table in --config");
+    assert_eq!(report["arrays"][1]["reason"], "no options are given for it");
 }
 
 /// What no array has from a table, or from flags that say how to pack.

@@ -44,7 +44,7 @@ pub(crate) fn refuse_constant(
         if facts.options.error_over_range.is_none() { "such as --error-over-range, " } else { "" };
     let error = anyhow!(
         "the bound {bound:?} of {name} leaves one value: all from {least} to {greatest} become equal; use a \
-         finer bound, {other}for a group a table of --config or --exclude; --allow-constant accepts it"
+         finer bound, {other}in a group for this array alone (-e NAME=BOUND, --config) or --exclude; --allow-constant accepts it"
     );
     Err(match advice_on(&suspects) {
         Some(advice) => error.context(advice),

@@ -298,15 +298,13 @@ impl<'a> Sets<'a> {
             }
             // An error that is not about these arrays would come back with the next array.
             Err(failure) => {
-                let hint = format!(
-                    "--exclude {array:?} leaves it as it is, and --keep-going every array that fails"
-                );
                 let others = match set.len() {
                     1 => String::new(),
-                    more => format!(" (with {} more of one scale)", more - 1),
+                    more => format!(", with {} more of one scale", more - 1),
                 };
                 let shown = self.group.pack.input.display();
-                return Err(failure.context(format!("{shown}: {array}{others}: {hint}")));
+                let hint = format!("--exclude {array:?} or --keep-going leaves it as it is");
+                return Err(failure.context(format!("{shown}: {array}{others} ({hint})")));
             }
         };
         self.done.extend(set.into_iter().zip(outcomes));

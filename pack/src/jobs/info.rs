@@ -13,6 +13,7 @@ use crate::array::source::Source;
 use crate::check::recorded::{RecordedBound, recorded_requirements};
 use crate::choose::room::storable;
 use crate::error::{Error, Result};
+use crate::jobs::cf::attributes::is_packed;
 use crate::jobs::tree::{ArrayOutcome, Outcome, PathReport, arrays_of};
 use crate::json;
 use crate::metadata::bound_codecs::ValueStep;
@@ -80,6 +81,9 @@ pub struct ArrayInfo {
     /// Its stored chunks in bytes, if it is listed in a group and they can be counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stored: Option<u64>,
+    /// Whether its elements stand for other values, to which CF's attributes `scale_factor` and `add_offset` lead.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub packed_by_cf: bool,
     /// Its attributes.
     pub attributes: Map<String, Value>,
     /// Warnings for readers.
@@ -162,6 +166,7 @@ impl ArrayInfo {
             precision: chain.as_ref().and_then(|chain| precision(chain, source)),
             rounded: None,
             stored: None,
+            packed_by_cf: is_packed(source.element_type(), attributes),
             attributes: without_notes(attributes),
             warnings,
         }

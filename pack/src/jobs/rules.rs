@@ -137,14 +137,29 @@ impl ArrayRule {
     }
 
     fn read(text: &str) -> Result<Vec<Self>> {
-        let mut document: toml::Table = text.parse()?;
-        let tables = document.remove("array").context("no [[array]] in it")?;
-        if let Some(key) = document.keys().next() {
+        let document: toml::Table =
+            text.parse().context("it is not TOML, in which texts stand in quotes")?;
+        if let Some(key) = document.keys().find(|&key| key != "array") {
             bail!("unknown key {key}; only [[array]] tables are known");
         }
+        let tables = document.get("array").context("no [[array]] in it")?;
         let toml::Value::Array(tables) = tables else { bail!("array must be written [[array]]") };
-        let one = |(index, table)| Self::of(table).with_context(|| format!("array {}", index + 1));
-        tables.into_iter().enumerate().map(one).collect()
+        let one = |(index, table): (usize, &toml::Value)| {
+            let name = table.get("name").and_then(toml::Value::as_str);
+            let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
+            Self::of(table.clone()).with_context(|| format!("array {}{name}", index + 1))
+        };
+        let rules: Vec<Self> = tables.iter().enumerate().map(one).collect::<Result<_>>()?;
+        if let Some(twice) = Self::twice(&rules) {
+            bail!("two tables have the name {}; the second would be ignored", twice.name);
+        }
+        Ok(rules)
+    }
+
+    /// The first rule whose name an earlier rule has.
+    fn twice(rules: &[Self]) -> Option<&Self> {
+        let mut given = BTreeSet::new();
+        rules.iter().find(|rule| !given.insert(rule.name.trim_matches('/')))
     }
 
     fn of(table: toml::Value) -> Result<Self> {
@@ -189,7 +204,7 @@ const RULE: &str = "the rule for";
 const BOUND: &str = "the bound for";
 
 /// Why integers that CF's attributes pack are copied.
-const PACKED_BY_CF: &str = "packed by scale_factor or add_offset; --from-cf turns these attributes into codecs over the same integers";
+pub(crate) const PACKED_BY_CF: &str = "packed by scale_factor or add_offset; --from-cf turns these attributes into codecs over the same integers";
 
 /// What to do with an array.
 pub(super) enum Treatment {
@@ -293,9 +308,7 @@ impl<'a> Rules<'a> {
         };
         let scale_from = job.pack.scale_from.iter();
         let scale_from = scale_from.map(|path| name("--scale-from", &path.display().to_string()));
-        let mut given = BTreeSet::new();
-        let name = |bound: &&'a ArrayRule| !given.insert(bound.name.trim_matches('/'));
-        if let Some(twice) = job.bounds.iter().find(name) {
+        if let Some(twice) = ArrayRule::twice(&job.bounds) {
             bail!("{BOUND} {}: this name has two bounds", twice.name);
         }
         let bounds = job.bounds.iter().map(|bound| Rule::new(BOUND, bound));
@@ -419,7 +432,7 @@ impl<'a> Rules<'a> {
         let is_pattern = table.is_some_and(|table| matches!(table.name, Name::Pattern(_)));
         if let Some(reason) = &properties.unfit {
             return match (table.filter(|_| !is_pattern), by_path) {
-                (Some(_), _) => bail!("{path}: {reason}, and --config has a table for it"),
+                (Some(_), _) => bail!("{path}: {reason}, and options are given for it"),
                 (None, Some(_)) => bail!("{path}: {reason}, and a bound names it"),
                 (None, None) => copy(reason),
             };
@@ -459,7 +472,7 @@ impl<'a> Rules<'a> {
                 return copy(&format!("{integers}: --include packs integers, exactly"));
             }
             None if !options.says_how() && !self.tables.is_empty() => {
-                return copy("no table in --config");
+                return copy("no options are given for it");
             }
             None if !options.says_how() && !self.bounds.is_empty() => {
                 if is_named {

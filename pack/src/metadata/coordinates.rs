@@ -147,7 +147,7 @@ fn own_reason(node: &Described<'_>) -> Option<String> {
         return Some("a coordinate".to_owned());
     }
     let of =
-        |attribute: &str, value: &str| Some(format!("a coordinate: its {attribute} is {value}"));
+        |attribute: &str, value: &str| Some(format!("a coordinate by its {attribute}, {value}"));
     if let Some(units) = text(node, "units") {
         // "days since 1970-01-01"
         if units.split_whitespace().nth(1).is_some_and(|word| word.eq_ignore_ascii_case("since"))

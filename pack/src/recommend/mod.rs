@@ -8,7 +8,7 @@ mod yaml;
 use std::fmt;
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use recast_kernels::in_default_environment;
@@ -30,6 +30,8 @@ const PACKAGE: &str = "compression-recommendations";
 pub struct Recommendations {
     /// Where they come from, for reports.
     pub source: String,
+    /// The file that has them.
+    pub file: Option<PathBuf>,
     list: Vec<Recommendation>,
 }
 
@@ -120,7 +122,7 @@ impl Recommendations {
         let read = || -> Result<Self> {
             let mut text = String::new();
             File::open(path)?.take(yaml::MOST_BYTES as u64 + 1).read_to_string(&mut text)?;
-            Self::parse(&text)
+            Ok(Self { file: Some(path.to_owned()), ..Self::parse(&text)? })
         };
         Ok(read().with_context(|| path.display().to_string())?)
     }
@@ -166,6 +168,7 @@ impl Recommendations {
         let doi = doi.map(|doi| format!(", doi {doi}"));
         Ok(Self {
             source: [Some(PACKAGE.to_owned()), version, doi].into_iter().flatten().collect(),
+            file: None,
             list: list.map(one).collect::<Result<_>>()?,
         })
     }

@@ -311,7 +311,9 @@ impl ListableStorageTraits for Zip {
 
     /// As stored.
     fn size_prefix(&self, prefix: &StorePrefix) -> Result<u64, StorageError> {
-        let sizes = self.below(prefix.as_str());
-        sizes.map(|(_, number)| Ok(self.numbered(*number)?.compressed_size())).sum()
+        // As in `size_key`, before the zip file's own compression. What the file claims may be beyond all numbers.
+        self.below(prefix.as_str()).try_fold(0_u64, |sum, (_, number)| {
+            Ok(sum.saturating_add(self.numbered(*number)?.size()))
+        })
     }
 }

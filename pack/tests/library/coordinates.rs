@@ -105,7 +105,7 @@ fn an_array_of_one_dimension_with_a_positive_direction_is_a_vertical_coordinate(
     let report = run(&trial.group_job(within(0.1)));
     assert_eq!(
         outcome(&report.arrays, "height").reason(),
-        Some("a coordinate: its positive is up")
+        Some("a coordinate by its positive, up")
     );
 }
 

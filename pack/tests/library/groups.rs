@@ -187,7 +187,7 @@ fn a_configuration_says_how_for_each() {
     for (text, expected) in [
         (
             "[[array]]\nname = \"x\"\nmax_error = 1",
-            "array 1: unknown field `max_error`, expected one of",
+            "array 1 (x): unknown field `max_error`, expected one of",
         ),
         ("[[array]]\nmax-abs-error = 1", "array 1: name is missing"),
         ("[[array]]\nname = \"x\"\nmax-abs-error = \"many\"", "a finite number"),
@@ -195,7 +195,9 @@ fn a_configuration_says_how_for_each() {
         ("[[array]]\nname = \"x\"\nmax-abs-error = 1\nsrc-min = -inf", "a finite number"),
         ("[[array]]\nname = \"x\"\nmax-abs-error = 1\nrange = [1, inf]", "two finite numbers"),
         ("[[array]]\nname = \"x\"\nskip = 1\nmax-abs-error = 1", "skip is 1; it must be true or"),
-        ("[arrays]", "no [[array]] in it"),
+        ("[arrays]", "unknown key arrays; only [[array]] tables are known"),
+        ("", "no [[array]] in it"),
+        ("[[array]]\nname = \"x\"\n[[array]]\nname = \"/x\"", "two tables have the name /x"),
         ("= 1", "TOML parse error at line 1"),
     ] {
         let error = told(ArrayRule::list_from_toml(text)).unwrap_err();
@@ -215,7 +217,7 @@ fn a_configuration_says_how_for_each() {
     fs::create_dir(trial.input().join("names")).unwrap();
     fs::write(trial.input().join("names/zarr.json"), strings.to_string()).unwrap();
     let error = refuses(&trial, &rules("[[array]]\nname = \"names\"\nmax-abs-error = 1"));
-    let expected = "is not a type that can be packed, and --config has a table";
+    let expected = "is not a type that can be packed, and options are given for it";
     assert!(error.contains(expected), "{error}");
 }
 

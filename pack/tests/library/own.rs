@@ -174,7 +174,7 @@ fn only_all_rules_for_an_array_can_contradict_each_other() {
     let all = json!({"max-rel-error": 0.1});
     // Integers have no relative bound, and the bound for all is one.
     let named = [("t2m", bound.clone())];
-    for (name, reason) in [("t2m", "no table in --config"), ("*", "no bound is for it")] {
+    for (name, reason) in [("t2m", "no options are given for it"), ("*", "no bound is for it")] {
         let table = format!("[[array]]\nname = '{name}'\ndata-type = 'int16'");
         let report = pack_within(&trial, json!({}), &table, &named).unwrap();
         let t2m = outcome(&report.arrays, "t2m").report().unwrap();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import operator
 import os
 import warnings
 from collections.abc import Mapping, Sequence
@@ -304,7 +305,7 @@ def pack(
     and leaves nothing behind.
 
     Each parameter from ``max_abs_error`` to ``decoded_type`` is the flag of ``recast pack`` with this name. For a
-    group, each may be a dictionary by the paths of arrays; an array's own bound of any kind replaces the one
+    group, each may be a dictionary by the paths of arrays, without patterns; an array's own bound of any kind replaces the one
     for all.
 
     Parameters
@@ -407,14 +408,16 @@ def pack(
         "job": "pack",
         **_by_array(options),
         "recommendations": recommended(recommendations),
-        "repack": repack,
-        "overwrite": overwrite,
-        "dry_run": dry_run,
+        **_flags(
+            repack=repack,
+            overwrite=overwrite,
+            dry_run=dry_run,
+            no_outside_links=no_outside_links,
+            into_group=into_group,
+            sync=sync,
+        ),
         "threads": _threads(threads),
-        "max_memory": max_memory,
-        "no_outside_links": no_outside_links,
-        "into_group": into_group,
-        "sync": sync,
+        "max_memory": None if max_memory is None else _bytes(max_memory),
     }
     job = Job()
     request["target"] = "" if target is None else job.target(target)
@@ -461,7 +464,7 @@ def _warn_of_grids(
     path, sentence = next(iter(sentences.items()))
     where = f"{path}: " if path else ""
     more = f" (and {len(sentences) - 1} more)" if len(sentences) > 1 else ""
-    text = f"{where}{sentence}{more}; grid=False is for arrays that will grow, and grid=True says nothing of it"
+    text = f"{where}{sentence}{more}; grid=False is for arrays that will grow, and grid=True silences this warning"
     warnings.warn(text, UserWarning, stacklevel=outside())
 
 
@@ -617,8 +620,30 @@ def _tolerance(argument: str, value: float) -> float:
     return tolerance
 
 
+def _flags(**flags: bool) -> dict[str, bool]:
+    """Arguments that are true or false."""
+    for name, flag in flags.items():
+        if not isinstance(flag, bool):
+            raise TypeError(f"{name} is {flag!r}; it must be True or False")
+    return flags
+
+
+def _whole(name: str, number: Any) -> int:
+    try:
+        return operator.index(number)
+    except TypeError:
+        raise TypeError(f"{name} is {number!r}; it must be a whole number") from None
+
+
+def _bytes(max_memory: int) -> int:
+    number = _whole("max_memory", max_memory)
+    if number < 0:
+        raise ValueError(f"max_memory is {number}; it must not be negative")
+    return number
+
+
 def _threads(threads: int | None) -> int | None:
-    if threads is not None and not 1 <= threads <= 1024:
+    if threads is not None and not 1 <= _whole("threads", threads) <= 1024:
         raise ValueError(f"threads is {threads!r}; it must be from 1 to 1024")
     return threads
 

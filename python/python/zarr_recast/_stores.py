@@ -14,6 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from ._blocks import Blocks
 from ._core import Mounts, run_job
+from ._errors import NotFoundError
 from ._progress import shown
 from ._trees import is_of_xarray
 
@@ -122,7 +123,11 @@ def opened(place: Any) -> Any:
     if isinstance(place, (str, os.PathLike)) or _is_store(place):
         import zarr
 
-        return zarr.open(place, mode="r")
+        try:
+            return zarr.open(place, mode="r")
+        except FileNotFoundError as error:
+            text = "Zarr has no array or group here; xarray.open_dataset opens netCDF files"
+            raise NotFoundError(f"{place}: {text}") from error
     return place
 
 

@@ -322,12 +322,12 @@ def _calls(report: dict[str, Any], rows: tuple[Rung, ...]) -> list[str]:
         if "missing" in advice:
             asked.append(f"missing={advice['missing']!r}")
         calls.append(f"pack(…, {', '.join(asked)})  # recommended by {advice['by']}")
-    is_on_grid = report["known"]["grid"] is not None
+    is_float = "float" in report["data_type"]
     for rung in rows:
         if rung.mark is None or rung.mark == "recommended":
             continue
-        # Only codes for a grid keep floats exactly.
-        grid = ", grid=True" if is_on_grid and rung.max_abs_error == 0 else ""
+        # Only codes for the grid of these values keep floats exactly.
+        grid = ", grid=True" if is_float and rung.max_abs_error == 0 else ""
         kept = f"keeps {rung.mark} of the information" if "%" in rung.mark else rung.mark
         calls.append(f"encoding_for(…, max_abs_error={rung.max_abs_error!r}{grid})  # {kept}")
     return ["", *calls] if calls else []

@@ -582,6 +582,10 @@ class CastValue(_RecastCodec):
                 f"integer and floating-point data types."
             )
         if scalar_map is not None:
+            if not isinstance(scalar_map, Mapping):
+                raise TypeError(
+                    f"scalar_map is {scalar_map!r}; it must have 'encode', 'decode' or both, each with pairs of scalars"
+                )
             scalar_map = {side: _pairs(side, pairs) for side, pairs in scalar_map.items()}
         self._set(dtype=dtype, rounding=rounding, out_of_range=out_of_range, scalar_map=scalar_map)
         self._set(_json=codec_json(self.to_dict()), _fill_check="create", _source=None)
@@ -639,4 +643,10 @@ def _pairs(side: str, pairs: Iterable[Any] | Mapping[Any, Any]) -> tuple[tuple[S
     """One direction of a scalar map, from a mapping or from pairs."""
     given = pairs.items() if isinstance(pairs, Mapping) else pairs
     place = f"a scalar_map {side} entry"
+    try:
+        given = [(key, value) for key, value in given]
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"scalar_map {side} is {pairs!r}; it must be a mapping, or a list of pairs of a scalar and its value"
+        ) from None
     return tuple((scalar_json(key, place), scalar_json(value, place)) for key, value in given)

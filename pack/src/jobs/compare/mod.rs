@@ -25,6 +25,7 @@ use crate::check::times::refuse_other_times;
 use crate::choose::goals::reached;
 use crate::error::{Error, Result, usage};
 use crate::jobs::advised::markers_alone;
+use crate::jobs::cf::attributes::is_packed;
 use crate::jobs::rules::ArrayRule;
 use crate::json;
 use crate::options::{AllClose, OwnOptions, PackOptions, Reached, Requirement};
@@ -109,6 +110,9 @@ pub struct CompareReport {
     /// How well `b` keeps the pattern of `a`, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub metrics: Option<Metrics>,
+    /// The array whose integers stand for other values by CF's attributes, if only one of the two is such an array.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packed_by_cf: Option<String>,
     /// Missing markers of `a` in the data that no attribute of `b` names: readers would take them for data.
     #[serde(serialize_with = "json::written")]
     pub unnamed: Vec<Scalar>,
@@ -173,6 +177,17 @@ impl CompareJob {
     /// An array that cannot be read; shapes that differ.
     pub fn run(&self, runtime: &Runtime) -> std::result::Result<CompareReport, Error> {
         in_default_environment((self, runtime), |(job, runtime)| Ok(job.compared(runtime)?))
+    }
+
+    /// The only one of two arrays whose integers stand for other values by CF's attributes.
+    fn packed_by_cf(&self, both: [&Source; 2]) -> Option<String> {
+        let is_packed =
+            |source: &Source| is_packed(source.element_type(), source.array().attributes());
+        match both.map(is_packed) {
+            [true, false] => Some(as_shown(&self.a)),
+            [false, true] => Some(as_shown(&self.b)),
+            [true, true] | [false, false] => None,
+        }
     }
 
     /// What an array must keep, and the values that mean "missing": what its own options ask for, beside what is recommended for
@@ -266,9 +281,8 @@ impl CompareJob {
         };
         let unnamed = markers.values().iter().filter(is_unnamed).copied().collect();
         let comparison = pair.compare(&workers)?;
-        let max_error = comparison.sums.max;
-        let charts =
-            self.charts.then(|| pair.charts(survey.range(), max_error, &workers)).transpose()?;
+        let charts = || pair.charts(survey.range(), comparison.sums.max, &workers);
+        let charts = self.charts.then(charts).transpose()?;
         let metrics = self.metrics.then(|| pair.metrics(survey.range(), &workers)).transpose()?;
         let extent = survey.range().map(extent);
         let sums = comparison.sums;
@@ -295,6 +309,7 @@ impl CompareJob {
             },
             error: comparison.errors(extent, is_relative),
             metrics,
+            packed_by_cf: self.packed_by_cf([&a, &b]),
             unnamed,
             first_other_nan: comparison.first_other_nan.clone(),
             first_over,
@@ -306,6 +321,17 @@ impl CompareJob {
 }
 
 impl CompareReport {
+    /// That the stored integers of only one of the arrays stand for other values, and how the values are compared.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        self.packed_by_cf.as_ref().map(|packed| {
+            format!(
+                "scale_factor or add_offset give the integers of {packed} other values, which are not compared here; Python's \
+                 zarr_recast.compare and verify take xarray.open_zarr({packed:?}), which decodes them"
+            )
+        })
+    }
+
     /// Why `b` is not within the tolerance, with the first and the worst element; `None` if it is, or if that was not the
     /// question.
     #[must_use]
@@ -345,11 +371,12 @@ impl CompareReport {
             },
         };
         Some(format!(
-            "{}: {} of {} elements differ by more than {allowed}; first {first}: {why}{}",
+            "{}: {} of {} elements differ by more than {allowed}; first {first}: {why}{}{}",
             self.b,
             count(self.counts.over.unwrap_or_default()),
             count(self.counts.elements),
-            worst.unwrap_or_default()
+            worst.unwrap_or_default(),
+            self.hint().map(|hint| format!("; {hint}")).unwrap_or_default(),
         ))
     }
 }

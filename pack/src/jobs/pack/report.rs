@@ -28,7 +28,7 @@ use crate::store::links::OutsideLinks;
 use crate::text::{as_shown, nan_pattern};
 
 /// What attributes of CF mean for a bound.
-const CF_HINT: &str = "scale_factor or add_offset give these integers other values, and a bound is one of the integers; \
+const CF_HINT: &str = "scale_factor or add_offset give these integers other values, and the bound is in integers; \
                        --from-cf turns the attributes into codecs";
 
 /// The report of packing an array.

@@ -345,8 +345,8 @@ impl Tried<'_> {
         }
         if information.is_some_and(|found| found.only_unequal) {
             note(
-                "pairs of equal neighbours are left out of the information, for with them every bit would tell about \
-                 its neighbour"
+                "pairs of equal neighbours (constant areas) are left out of the information, because they would make every bit \
+                 look informative"
                     .to_owned(),
             );
         }

@@ -14,7 +14,7 @@ use super::array::{
 use super::{Advised, SuggestReport, Suggestion};
 use crate::array::source::{Source, fill_check};
 use crate::error::{Error, Result, is_of_array, usage};
-use crate::jobs::rules::{markers_of, properties};
+use crate::jobs::rules::{PACKED_BY_CF, markers_of, properties};
 use crate::jobs::tree::{ArrayOutcome, Outcome, PathReport, each_array};
 use crate::metadata::coordinates::{coordinates, described};
 use crate::metadata::tree;
@@ -70,10 +70,12 @@ impl SuggestJob {
         let coordinates = coordinates(&described);
         let arrays = each_array(&nodes, None, runtime, |node| {
             let known = properties(node, &coordinates, self.options.from_cf, false);
+            let by_cf = known.is_packed_by_cf && !self.options.from_cf;
+            let by_cf = by_cf.then(|| PACKED_BY_CF.to_owned());
             let integers = known
                 .integers
                 .map(|integers| format!("{integers}: integers are kept exactly, without a bound"));
-            if let Some(reason) = known.unfit.or(known.coordinate).or(integers) {
+            if let Some(reason) = known.unfit.or(known.coordinate).or(by_cf).or(integers) {
                 return Ok(Outcome::Kept { reason });
             }
             let source = Source::of_node(node, fill_check(runtime));
@@ -131,7 +133,12 @@ impl SuggestJob {
         if self.config.is_some() {
             return vec![pack];
         }
-        let write = ["suggest", input.as_str(), "--write", config.as_str()];
+        let by = self.recommendations.as_ref().and_then(|by| by.file.as_deref()).map(argument);
+        let mut write = vec!["suggest", input.as_str()];
+        if let Some(by) = &by {
+            write.extend(["--recommendations", by]);
+        }
+        write.extend(["--write", config.as_str()]);
         vec![suggestion(&write, "writes the bounds to a file to edit"), pack]
     }
 }
