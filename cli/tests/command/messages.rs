@@ -184,11 +184,18 @@ fn a_bound_with_a_name_is_refused_where_it_has_no_use() {
         (&["-e", "0.1", "--precision", "0.5"], "--max-abs-error cannot be used with --precision"),
         (&["-e", "t2m=much"], "a finite number that is not negative is needed"),
         (&["-e", "t2m=-1"], "a finite number that is not negative is needed"),
+        (&["-e", "t2m:0.01"], "NAME=NUMBER is for one array of a group"),
         (&["-e", "=1"], "the name of an array is needed before ="),
     ] {
         let error = group.usage(flags);
         assert!(error.contains(expected), "{error}");
     }
+    let error = recast(&["pack", &path(&group.input()), &path(&group.place("none")), "-e", "x*=1"])
+        .fails(1);
+    assert!(
+        error.contains("none of 4 arrays") && error.contains("the bound for x* matches no array"),
+        "{error}"
+    );
     let error = kelvin().usage(&["-e", "t2m=0.1"]);
     assert!(error.contains("is not a group, and a bound for t2m is for groups"), "{error}");
 }

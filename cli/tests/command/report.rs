@@ -106,9 +106,17 @@ fn the_data_before_and_after_are_maps_on_one_scale() {
 /// In a group, axes have the numbers and units of the coordinates, and the north is at the top.
 #[test]
 fn axes_are_those_of_the_coordinates() {
+    for array in ["t2m", "air/t2m"] {
+        axes_are_those_of_the_coordinates_of(array);
+    }
+}
+
+/// The coordinates lie in the root.
+fn axes_are_those_of_the_coordinates_of(array: &str) {
     let trial = Trial::empty();
     let group = trial.input();
     create_group(&group);
+    create_group(&group.join("air"));
     let (lat, lon) = ([-60.0_f32, -20.0, 20.0, 60.0], [10.0_f32, 20.0, 40.0]);
     for (name, numbers, units) in
         [("lat", &lat[..], "degrees_north"), ("lon", &lon, "degrees_east")]
@@ -122,7 +130,7 @@ fn axes_are_those_of_the_coordinates() {
     let values: Vec<f32> = (0..12).map(|index| index as f32).collect();
     Sample::new("float32", &[4, 3], &[4, 3], json!("NaN"))
         .with("dimension_names", json!(["lat", "lon"]))
-        .write(&group.join("t2m"), &bytes(&values));
+        .write(&group.join(array), &bytes(&values));
     let file = path(&trial.place("page.html"));
     trial.packs(&["-e", "0.25", "--report", &file]);
     let page = fs::read_to_string(&file).unwrap();
@@ -137,7 +145,7 @@ fn axes_are_those_of_the_coordinates() {
     let (_, before) = &pictures(&page)[0];
     assert_eq!((before[0], before[9]), (1 + (254.0_f32 * 9.0 / 11.0).round() as u8, 1));
     // With --no-outside-links nothing but the array that is named is read.
-    let alone = path(&group.join("t2m"));
+    let alone = path(&group.join(array));
     let output = path(&trial.place("alone.zarr"));
     let flags = ["-e", "0.25", "--overwrite", "--report", &file];
     recast(&[&["pack", &alone, &output, "--no-outside-links"], &flags[..]].concat()).succeeds();

@@ -13,9 +13,7 @@ use crate::error::{Error, Interrupted, Result, is_disk_full, is_of_array, unless
 use crate::jobs::cf::{FromCfReport, dry_from_cf, from_cf};
 use crate::jobs::job::{DryRun, Job, write_inside};
 use crate::jobs::pack::{PackJob, PackReport, Place, pack_together};
-use crate::jobs::tree::{
-    ArrayOutcome, GroupReport, Outcome, Output, PathReport, arrays_of, each_array,
-};
+use crate::jobs::tree::{GroupReport, Outcome, Output, PathReport, arrays_of, each_array};
 use crate::metadata::coordinates::{companions, coordinates, described};
 use crate::metadata::document::values;
 use crate::metadata::tree::{self, Node};
@@ -150,11 +148,20 @@ impl GroupJob {
         if !outcomes.iter().any(|one| one.report().is_some()) {
             let has_failed = outcomes.iter().any(|one| one.failed().is_some());
             let is = if has_failed { "could be" } else { "is to be" };
-            let reasons: Vec<_> = outcomes.iter().filter_map(ArrayOutcome::with_reason).collect();
-            let reasons =
-                if reasons.is_empty() { "there are none".to_owned() } else { reasons.join(", ") };
+            let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+            for outcome in &outcomes {
+                by_reason
+                    .entry(outcome.reason().unwrap_or_default())
+                    .or_default()
+                    .push(&outcome.array);
+            }
+            let reasons = by_reason
+                .iter()
+                .map(|(reason, arrays)| format!("{} ({reason})", arrays.join(", ")));
+            let all = reasons.chain(warnings).collect::<Vec<_>>().join("; ");
+            let all = if all.is_empty() { "there are none" } else { &*all };
             let arrays = number_of(outcomes.len() as u64, "array");
-            bail!("{shown}: a group in which none of {arrays} {is} packed: {reasons}");
+            bail!("{shown}: a group in which none of {arrays} {is} packed: {all}");
         }
         if let Some((destination, directory)) = destination.zip(directory) {
             let output = Output { destination, directory, transfer: Transfer::Copy };

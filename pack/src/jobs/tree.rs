@@ -163,12 +163,8 @@ impl<R> ArrayOutcome<R> {
 
     /// The path and the reason of an array that the job failed on.
     pub(crate) fn failed(&self) -> Option<String> {
-        matches!(self.outcome, Outcome::Failed { .. }).then(|| self.with_reason()).flatten()
-    }
-
-    /// The path of an array without a report, and the reason.
-    pub(crate) fn with_reason(&self) -> Option<String> {
-        Some(format!("{} ({})", self.array, self.reason()?))
+        let reason = self.reason().filter(|_| matches!(self.outcome, Outcome::Failed { .. }))?;
+        Some(format!("{} ({reason})", self.array))
     }
 }
 

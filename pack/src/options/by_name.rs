@@ -23,7 +23,10 @@ impl PackOptions {
                 if name == Some("") {
                     return Err("the name of an array is needed before =".to_owned());
                 }
-                Ok(number(numbers)(text)?)
+                number(numbers)(text).map_err(|error| match name {
+                    Some(_) => error.to_owned(),
+                    None => format!("{error}; NAME=NUMBER is for one array of a group"),
+                })
             };
             command.mut_arg(option, |arg| arg.action(ArgAction::Append).value_parser(parse))
         })

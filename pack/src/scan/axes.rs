@@ -1,5 +1,7 @@
 //! What the axes of a map count: the names of dimensions, and the numbers along them.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::Value;
 
 use super::number::NumberReader;
@@ -8,7 +10,7 @@ use crate::error::{Result, guarded};
 use crate::metadata::cf_names::{ADD_OFFSET, SCALE_FACTOR};
 use crate::metadata::document::ARRAY_DIMENSIONS;
 use crate::runtime::Runtime;
-use crate::store::location::{beside, is_group};
+use crate::store::location::{Kind, beside, is_group, kind};
 
 /// Longer coordinates, or those in more chunks, are not read: a map has far fewer ticks.
 const MOST_NUMBERS: u64 = 1 << 16;
@@ -28,7 +30,7 @@ pub struct Axis {
 }
 
 /// The dimensions of an array. Those in `plotted` have their coordinates: the 1-D array of the dimension's name and extent in
-/// the same group.
+/// the same group, or else in the nearest group above that has an array of this name, as xarray's `DataTree` inherits it.
 pub(crate) fn axes(source: &Source, plotted: &[usize], runtime: &Runtime) -> Vec<Axis> {
     let mut names = dimension_names(source).into_iter();
     let extents = source.array().shape().iter().enumerate();
@@ -59,11 +61,17 @@ pub(crate) fn units(source: &Source) -> Option<String> {
     source.text_attribute("units").filter(|units| !units.is_empty()).map(str::to_owned)
 }
 
+/// The nearest array of a name, in the group of an array or above.
+fn nearest(array: &Path, name: &str) -> Option<PathBuf> {
+    let (group, path) = beside(array, name).filter(|(group, _)| is_group(group))?;
+    if kind(&path) == Kind::Array { Some(path) } else { nearest(&group, name) }
+}
+
 fn coordinate(source: &Source, name: &str, extent: u64, runtime: &Runtime) -> Result<Option<Axis>> {
-    let Some((group, path)) = beside(source.path(), name) else { return Ok(None) };
-    if extent > MOST_NUMBERS || !is_group(&group) {
+    if extent > MOST_NUMBERS {
         return Ok(None);
     }
+    let Some(path) = nearest(source.path(), name) else { return Ok(None) };
     let variable = Source::open_for(runtime, &path)?;
     let attributes = variable.array().attributes();
     let is_packed = [SCALE_FACTOR, ADD_OFFSET].iter().any(|name| attributes.contains_key(*name));

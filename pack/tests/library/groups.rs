@@ -474,7 +474,7 @@ fn packed_arrays_are_packed_again_on_request_and_remember_their_first_error() {
     let again = GroupJob::new(trial.output(), trial.path().join("again"), within(0.2));
     let error = refuses(&trial, &again);
     assert!(
-        error.contains("t2m (has value codecs already; pack it again with --repack)"),
+        error.contains("t2m, wind (has value codecs already; pack it again with --repack)"),
         "{error}"
     );
     let report = run(&GroupJob { repack: true, ..again });
