@@ -64,7 +64,11 @@ pub(crate) fn units(source: &Source) -> Option<String> {
 /// The nearest array of a name, in the group of an array or above.
 fn nearest(array: &Path, name: &str) -> Option<PathBuf> {
     let (group, path) = beside(array, name).filter(|(group, _)| is_group(group))?;
-    if kind(&path) == Kind::Array { Some(path) } else { nearest(&group, name) }
+    if kind(&path) == Kind::Array {
+        return Some(path);
+    }
+    // What lies above `.` and `..` is not in their names.
+    group.file_name().and_then(|_| nearest(&group, name))
 }
 
 fn coordinate(source: &Source, name: &str, extent: u64, runtime: &Runtime) -> Result<Option<Axis>> {

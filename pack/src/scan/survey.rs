@@ -519,7 +519,7 @@ mod tests {
     use crate::scan::surveyor::Surveyor;
 
     #[test]
-    fn excerpts_of_any_number_of_come_to_a_few_mebibytes_in_any_order() {
+    fn excerpts_of_any_number_of_arrays_come_to_a_few_mebibytes_in_any_order() {
         const ELEMENTS: u64 = 1 << 20;
         let survey = |array: u32| {
             let values = (0..ELEMENTS as u32).map(|index| (index ^ (array << 20)) as f32);

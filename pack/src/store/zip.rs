@@ -309,9 +309,9 @@ impl ListableStorageTraits for Zip {
         Ok(StoreKeysPrefixes::new(keys, folders))
     }
 
-    /// As stored.
+    /// As in `size_key`, before the zip file's own compression.
     fn size_prefix(&self, prefix: &StorePrefix) -> Result<u64, StorageError> {
-        // As in `size_key`, before the zip file's own compression. What the file claims may be beyond all numbers.
+        // What the file claims may be beyond all numbers.
         self.below(prefix.as_str()).try_fold(0_u64, |sum, (_, number)| {
             Ok(sum.saturating_add(self.numbered(*number)?.size()))
         })
