@@ -153,6 +153,28 @@ fn axes_are_those_of_the_coordinates_of(array: &str) {
     assert!(page.contains("over lat (down) and lon (across)"), "{page}");
 }
 
+/// Above `.` and `..` the search for coordinates ends.
+#[test]
+fn a_page_of_an_array_without_coordinates_is_made_wherever_the_command_runs() {
+    let trial = Trial::empty();
+    let group = trial.input();
+    let values: Vec<f32> = (0..12).map(|index| index as f32).collect();
+    for place in ["", "air"] {
+        create_group(&group.join(place));
+        Sample::new("float32", &[4, 3], &[4, 3], json!("NaN"))
+            .with("dimension_names", json!(["lat", "lon"]))
+            .write(&group.join(place).join("t2m"), &bytes(&values));
+    }
+    for array in ["t2m", "./t2m", "air/t2m", "air/../t2m", "../in.zarr/t2m"] {
+        let output = path(&trial.place("packed.zarr"));
+        let page = path(&trial.place("page.html"));
+        let command = ["pack", array, &output, "-e", "0.25", "--overwrite", "--report", &page];
+        recast(&command).inside(&group).succeeds();
+        let page = fs::read_to_string(&page).unwrap();
+        assert!(page.contains("over lat (down) and lon (across)"), "{array}: {page}");
+    }
+}
+
 #[test]
 fn a_page_says_of_what_it_is() {
     let sample = Sample::new("float32", &[3, 4, 5], &[3, 4, 5], json!("NaN"))
