@@ -4,13 +4,13 @@
 // Lanes are indexed, conditions are joined without a branch.
 #![allow(clippy::needless_range_loop, clippy::needless_bitwise_bool)]
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 use super::comparison::Tolerance;
 use super::exact_sum::{ExactSum, two_sum};
 use super::sums::{Sums, relative_error};
 use crate::scan::counts::Counts;
-use crate::scan::lanes::{FewValues, LANES, padded, with_values};
+use crate::scan::lanes::{FewValues, LANES, padded, vectorized, with_values};
 use crate::scan::number::Number;
 
 /// Values that no error counts, of an array and of what it has become.
@@ -60,7 +60,7 @@ pub(crate) fn block_sums<N: Number>(
     let SpecialNumbers { markers, fill, masked_after, all } = special;
     let [markers, fill, masked_after, all] = [markers, fill, masked_after, all].map(Vec::as_slice);
     // Most blocks need no second look.
-    let plain = with_values!(all, |special| sums_of(before, after, Absent(special), tolerance));
+    let plain = with_values!(N, all, |special| sums_of(before, after, Absent(special), tolerance));
     if plain.is_some() {
         return plain;
     }
@@ -70,7 +70,7 @@ pub(crate) fn block_sums<N: Number>(
         _ => None,
     };
     if let Some((fill, masked_after)) = few(fill).zip(few(masked_after)) {
-        with_values!(markers, |markers| {
+        with_values!(N, markers, |markers| {
             sums_of(before, after, Returning { markers, fill, masked_after }, tolerance)
         })
     } else {
@@ -84,11 +84,10 @@ fn sums_of<N: Number>(
     special: impl Specials<N>,
     tolerance: Tolerance,
 ) -> Option<Sums> {
-    let arch = Arch::new();
     if tolerance.relative == 0.0 {
-        arch.dispatch(ElementPairs::<_, _, false> { before, after, special, tolerance })
+        vectorized::<N, _>(ElementPairs::<_, _, false> { before, after, special, tolerance })
     } else {
-        arch.dispatch(ElementPairs::<_, _, true> { before, after, special, tolerance })
+        vectorized::<N, _>(ElementPairs::<_, _, true> { before, after, special, tolerance })
     }
 }
 
@@ -98,9 +97,8 @@ pub(crate) fn exact_sums<N: Number>(
     after: &[N],
     special: &SpecialNumbers<N>,
 ) -> [ExactSum; 2] {
-    let arch = Arch::new();
     let all = special.all.as_slice();
-    with_values!(all, |special| arch.dispatch(ExactPairs { before, after, special }))
+    with_values!(N, all, |special| vectorized::<N, _>(ExactPairs { before, after, special }))
 }
 
 struct ExactPairs<'a, N, V> {

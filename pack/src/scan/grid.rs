@@ -3,10 +3,10 @@
 
 use std::sync::LazyLock;
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 use recast_kernels::{ElementType, Format};
 
-use super::lanes::{LANES, padded};
+use super::lanes::{LANES, padded, vectorized};
 use super::number::Number;
 
 /// A grid is given up if a value is farther from it than this part of a step.
@@ -211,7 +211,7 @@ fn farthest<N: Number>(values: &[N], scale: f64) -> f64 {
 /// The largest distance of some numbers, multiplied by a factor, from a whole number. The products are below 2^50.
 /// NaN and infinities are ignored.
 fn farthest_from_whole<N: Number>(numbers: &[N], factor: f64) -> f64 {
-    Arch::new().dispatch(FromWhole { numbers, factor })
+    vectorized::<N, _>(FromWhole { numbers, factor })
 }
 
 struct FromWhole<'a, N> {

@@ -3,10 +3,10 @@
 // Lanes are indexed, conditions are joined without a branch.
 #![allow(clippy::needless_range_loop, clippy::needless_bitwise_bool)]
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::{Simd, WithSimd};
 
 use super::counts::Counts;
-use super::lanes::{FewValues, LANES, padded, with_values};
+use super::lanes::{FewValues, LANES, padded, vectorized, with_values};
 use super::number::Number;
 
 /// How many elements are special, and the range of the others. Every value that is named as special counts as missing.
@@ -26,17 +26,16 @@ impl<N: Number> Kinds<N> {
 
     /// Of elements, of which these are markers.
     pub(crate) fn of(numbers: &[N], markers: &[N]) -> Self {
-        with_values!(markers, |markers| {
-            let arch = Arch::new();
+        with_values!(N, markers, |markers| {
             // Most blocks need no second look.
-            let kinds = arch.dispatch(OfEach::<_, _, false> { numbers, markers });
+            let kinds = vectorized::<N, _>(OfEach::<_, _, false> { numbers, markers });
             let (below, above) = N::EXTREMES;
             let is_settled =
                 kinds.counts.missing == 0 && kinds.range.0 != below && kinds.range.1 != above;
             if is_settled {
                 kinds
             } else {
-                arch.dispatch(OfEach::<_, _, true> { numbers, markers })
+                vectorized::<N, _>(OfEach::<_, _, true> { numbers, markers })
             }
         })
     }

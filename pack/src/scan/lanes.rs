@@ -2,7 +2,14 @@
 //!
 //! The lanes make the order of the additions the same on every CPU.
 
+use pulp::{Arch, Scalar, WithSimd};
+
 use super::number::Number;
+
+/// Runs a loop over numbers, with the widest registers of the CPU if registers hold such numbers.
+pub(crate) fn vectorized<N: Number, W: WithSimd>(numbers: W) -> W::Output {
+    if N::IN_REGISTERS { Arch::new().dispatch(numbers) } else { numbers.with_simd(Scalar::new()) }
+}
 
 /// Elements side by side. The compiler vectorises a loop over this many, but unrolls one over fewer into single
 /// instructions.
@@ -41,13 +48,14 @@ impl<N: Number> FewValues<N> for &[N] {
     }
 }
 
-/// Calls a function with values, which are an array if there are few.
+/// Calls a function with values of a type of number, which are an array if there are few.
 macro_rules! with_values {
-    ($values:expr, $call:expr) => {
+    ($number:ty, $values:expr, $call:expr) => {
         match *$values {
             [] => $call([]),
             [one] => $call([one]),
-            [one, two] => $call([one, two]),
+            // A constant: what follows is not compiled for such numbers.
+            _ if !<$number>::IN_REGISTERS => $call($values),
             [one, ref rest @ ..] if rest.len() < 4 => {
                 $call($crate::scan::lanes::padded::<_, 4>(rest, one))
             }

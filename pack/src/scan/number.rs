@@ -15,6 +15,9 @@ pub(crate) trait Number: Copy + PartialOrd + Send + Sync + 'static {
     /// Equal to no element.
     const NONE: Self;
 
+    /// Whether vector instructions compute with such numbers.
+    const IN_REGISTERS: bool;
+
     /// Appends the elements of a reader's type to `numbers`.
     fn read(reader: &NumberReader, bytes: &[u8], numbers: &mut Vec<Self>) -> Result<()>;
 
@@ -108,6 +111,7 @@ pub(crate) fn is_wide(element_type: ElementType) -> bool {
 impl Number for f64 {
     const EXTREMES: (Self, Self) = (Self::NEG_INFINITY, Self::INFINITY);
     const NONE: Self = Self::NAN;
+    const IN_REGISTERS: bool = true;
 
     fn read(reader: &NumberReader, bytes: &[u8], numbers: &mut Vec<Self>) -> Result<()> {
         match reader.element_type {
@@ -170,6 +174,7 @@ impl Number for f64 {
 impl Number for i128 {
     const EXTREMES: (Self, Self) = (Self::MIN, Self::MAX);
     const NONE: Self = Self::MIN;
+    const IN_REGISTERS: bool = false;
 
     fn read(reader: &NumberReader, bytes: &[u8], numbers: &mut Vec<Self>) -> Result<()> {
         let (elements, _) = bytes.as_chunks();
