@@ -17,7 +17,7 @@ test program *filter:
 level level:
     RECAST_TEST_STRIDE=15 cargo test --workspace --test plan_vs_reference -- {{ level }}::
 
-# All tests (the README's).
+# All tests.
 test-all:
     cargo test --workspace
 
