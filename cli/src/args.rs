@@ -94,7 +94,8 @@ pub(crate) struct Man {
 /// and the bound for all arrays. An array named by its path is always packed; a pattern changes only the bound of arrays
 /// that are packed anyway.
 #[derive(Args, Clone, Debug)]
-#[command(after_help = "Example: recast pack sst.zarr sst_packed.zarr --max-abs-error 0.005")]
+#[command(after_help = "Example: recast pack sst.zarr sst_packed.zarr --max-abs-error 0.005\n\
+                        Of a group: recast pack era5.zarr packed.zarr -e t2m=0.01 -e 'precip*=1e-5' --exclude wind")]
 pub(crate) struct Pack {
     /// The array or group to read: Zarr v1, v2 or v3, with any codecs.
     pub(crate) input: PathBuf,
@@ -304,7 +305,8 @@ pub(crate) struct Unpack {
 /// missing value. Exit status 1 if an element is over; the error names the first and the worst. If A and B are groups,
 /// arrays are matched by path, and an array that only one group has fails.
 #[derive(Args, Debug)]
-#[command(after_help = "Example: recast verify sst.zarr sst_packed.zarr --atol 0.005")]
+#[command(after_help = "Example: recast verify sst.zarr sst_packed.zarr --atol 0.005\n\
+                        Of a group, by the bounds that it records: recast verify era5.zarr packed.zarr")]
 pub(crate) struct Verify {
     #[command(flatten)]
     pub(crate) tolerance: Option<AllClose>,
@@ -562,12 +564,14 @@ mod tests {
         for one in recast.get_subcommands() {
             let name = one.get_name();
             let help = one.get_after_help().map(ToString::to_string).unwrap_or_default();
-            let example =
-                help.strip_prefix("Example: ").unwrap_or_else(|| panic!("{name}: {help}"));
-            let words = words(example);
-            assert_eq!(words[..2], ["recast", name], "{help}");
-            let parsed = command().try_get_matches_from(words);
-            assert!(parsed.is_ok(), "{name}: {parsed:?}");
+            assert!(help.starts_with("Example: "), "{name}: {help}");
+            for line in help.lines() {
+                let (_, example) = line.split_once(": ").unwrap_or_default();
+                let words = words(example);
+                assert_eq!(words[..2], ["recast", name], "{help}");
+                let parsed = command().try_get_matches_from(words);
+                assert!(parsed.is_ok(), "{name}: {parsed:?}");
+            }
         }
     }
 

@@ -14,7 +14,7 @@ use recast_pack::{
 use crate::args::{Cat, Compare, Info, Migrate, Pack, Suggest, Unpack, Verify};
 use crate::failure::UsageError;
 use crate::render::page::PagePlace;
-use crate::render::report::{Report, finish, print};
+use crate::render::report::{Report, both, finish, print};
 use crate::standard_output::standard_output;
 
 /// Packs an array or a group. The page of `--report` appears together with the output.
@@ -36,8 +36,7 @@ pub(crate) fn pack(arguments: &Pack) -> Result<()> {
     }
     let report = pending.commit()?;
     let written = place.map_or(Ok(()), PagePlace::commit);
-    written.context("OUTPUT is complete, but has no page")?;
-    print(&report, arguments.show)
+    both(print(&report, arguments.show), written.context("OUTPUT is complete, but has no page"))
 }
 
 /// Refuses a file at or in one of the arrays and groups of a command, which it would damage.
@@ -86,11 +85,15 @@ pub(crate) fn suggest(arguments: &Suggest) -> Result<()> {
     });
     let staged = staged.transpose()?;
     let report = job.run_path(&runtime)?;
-    if let (Some((path, mut file)), PathReport::Group(report)) = (staged, &report) {
-        file.write(&report.to_toml()?).with_context(|| named(path))?;
-        file.commit().with_context(|| named(path))?;
-    }
-    finish(place, &title, &report, *show)
+    let write = |(path, mut file): (&Path, StagedFile), toml: String| -> Result<()> {
+        file.write(&toml).with_context(|| named(path))?;
+        file.commit().with_context(|| named(path))
+    };
+    let written = match (staged, &report) {
+        (Some(staged), PathReport::Group(report)) => write(staged, report.to_toml()?),
+        (_, PathReport::Array(_)) | (None, PathReport::Group(_)) => Ok(()),
+    };
+    both(finish(place, &title, &report, *show), written)
 }
 
 /// Whether two paths lead to one file, which need not be there yet.

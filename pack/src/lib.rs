@@ -111,7 +111,7 @@ pub mod report {
     pub use crate::round::rounder::Rounded;
     pub use crate::round::seen::SeenRounding;
     pub use crate::scan::axes::Axis;
-    pub use crate::scan::charts::{CellMap, Charts, Grid, Histogram};
+    pub use crate::scan::charts::{CellMap, Charts, Histogram, Plane};
     pub use crate::scan::counts::Counts;
     pub use crate::scan::lattice::Lattice;
     pub use crate::scan::valid::BeyondValid;

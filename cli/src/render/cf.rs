@@ -15,7 +15,9 @@ impl Report for FromCfReport {
     fn rows(&self, table: &mut Table) {
         let decoded = self.data_type;
         if self.dry_run {
-            table.row("dry run", "nothing written; every element was decoded");
+            let would =
+                "these codecs would be, over copies of the chunks; every element decodes as below";
+            table.row("dry run", format!("nothing written; {would}"));
         } else {
             table.row("packed", &self.output);
         }

@@ -91,8 +91,10 @@ impl Report for GroupReport<ArrayReport> {
     fn rows(&self, table: &mut Table) {
         let remarks = format!("{}{}", clamped(self), coarse(self));
         if self.dry_run {
-            let of = "sizes and errors are estimated from some chunks of each array";
-            table.row("dry run", format!("nothing written; {of}{remarks}"));
+            let is_estimated = packed(self).next().is_some();
+            let of = "; sizes and errors are estimated from some chunks of each array";
+            let of = if is_estimated { of } else { "" };
+            table.row("dry run", format!("nothing written{of}{remarks}"));
         } else {
             table
                 .row("packed", format!("{}{remarks}", self.output.as_ref().unwrap_or(&self.input)));
@@ -106,6 +108,11 @@ impl Report for GroupReport<ArrayReport> {
             for (label, text) in notes(report, true) {
                 table.row(label, format!("{array}: {text}"));
             }
+        }
+        let hints = packed(self).filter_map(|(array, report)| Some((array, report.hint.as_ref()?)));
+        let (of, hints): (Vec<&str>, Vec<&String>) = hints.unzip();
+        if let Some(hint) = hints.first() {
+            table.row("hint", format!("{}: {hint}", of.join(", ")));
         }
         let beyond = packed(self).filter_map(|(array, report)| match beyond(report, true)? {
             (text, true) => Some(format!("{array}: {text}")),
@@ -129,7 +136,12 @@ impl Report for GroupReport<ArrayReport> {
             table,
         );
         warnings(self, table);
-        let words = Words { done: "packed", kept: "copied", failed: "failed, so it is copied" };
+        let words = if self.dry_run {
+            let failed = "fails, so it would be copied";
+            Words { done: "would be packed", kept: "would be copied", failed }
+        } else {
+            Words { done: "packed", kept: "copied", failed: "failed, so it is copied" }
+        };
         arrays(&self.arrays, &words, line, table);
         let before = packed(self).map(|(_, report)| report.bytes.source_stored).sum();
         let after = packed(self).map(|(_, report)| report.bytes.stored).sum();

@@ -27,10 +27,9 @@ impl Report for ArrayInfo {
         };
         let fill_value = fill(Some(self.fill_value));
         let units = units(self);
-        if self.packed_by_cf {
-            let way = "by CF's scale_factor or add_offset; pack --from-cf turns these into codecs";
+        if let Some(hint) = self.hint() {
             table.row("values", format!("{}, {fill_value}", self.data_type));
-            table.row("stand for", format!("values{units}, {way}"));
+            table.row("stand for", format!("values{units}, {hint}"));
         } else {
             table.row("values", format!("{}{units}, {fill_value}", self.data_type));
         }

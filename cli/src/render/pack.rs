@@ -168,7 +168,7 @@ fn rows_of_counts(report: &PackReport, table: &mut Table) {
         let code = stored_as(report.encoded_fill_value);
         table.detail(format!("fill {}", report.fill_value), format!("{}{code}", count(fill)));
     }
-    if let Some(hint) = report.hint {
+    if let Some(hint) = &report.hint {
         table.row("hint", hint);
     }
     for (label, text) in notes(report, false) {

@@ -56,7 +56,7 @@ pub(crate) struct Section {
     /// Labels, and the lines beside them.
     rows: Vec<(String, Vec<String>)>,
     /// A table below, with its columns.
-    grid: Option<(Vec<&'static str>, Vec<Vec<String>>)>,
+    listing: Option<(Vec<&'static str>, Vec<Vec<String>>)>,
     figures: Vec<Figure>,
 }
 
@@ -64,11 +64,11 @@ impl Section {
     /// A table, another one of several columns below it, and figures.
     pub(super) fn new(
         table: &Table,
-        grid: Option<(Vec<&'static str>, Vec<Vec<String>>)>,
+        listing: Option<(Vec<&'static str>, Vec<Vec<String>>)>,
         figures: Vec<Figure>,
     ) -> Self {
         let rows = table.rows().map(|(label, lines)| (label.to_owned(), lines.to_vec()));
-        Self { name: None, rows: rows.collect(), grid, figures }
+        Self { name: None, rows: rows.collect(), listing, figures }
     }
 
     /// The same with a heading.
@@ -93,7 +93,7 @@ impl Section {
                         }
                     }
                 }
-                @if let Some((columns, rows)) = self.grid.as_ref().filter(|(_, rows)| !rows.is_empty()) {
+                @if let Some((columns, rows)) = self.listing.as_ref().filter(|(_, rows)| !rows.is_empty()) {
                     div class="wide" {
                         table {
                             tr { @for column in columns { th scope="col" { (column) } } }

@@ -8,7 +8,7 @@ use plotters::coord::Shift;
 use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint};
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
-use recast_pack::report::{Axis, CellMap, Charts, Grid, Histogram};
+use recast_pack::report::{Axis, CellMap, Charts, Histogram, Plane};
 use recast_pack::text::{bytes, count, measured, visible};
 
 /// A plot, and what it shows.
@@ -36,10 +36,10 @@ pub(super) fn figures(charts: &Charts) -> Result<Vec<Figure>> {
     if charts.values.bins().all(|(.., count)| count == 0) {
         return Ok(Vec::new());
     }
-    let Charts { axes, grid, before, after, largest_errors, .. } = charts;
+    let Charts { axes, plane, before, after, largest_errors, .. } = charts;
     let units = in_units(charts.units.as_deref());
-    let cut = cut(axes, grid);
-    let over = over(axes, grid);
+    let cut = cut(axes, plane);
+    let over = over(axes, plane);
     let value = cut_off(&format!("value{units}"));
     let error = cut_off(&format!("error{units}"));
     let numbers = before.cells().chain(after.cells()).map(|(_, _, number)| number);
@@ -49,10 +49,10 @@ pub(super) fn figures(charts: &Charts) -> Result<Vec<Figure>> {
     let mut figures = Vec::new();
     let mut figure = |caption: String, svg: String| figures.push(Figure::new(caption, &svg));
     for (name, map) in [("Before", before), ("After", after)] {
-        figure(format!("{name}{units}{cut}"), map_or_curve(grid, map, axes, scale, &value)?);
+        figure(format!("{name}{units}{cut}"), map_or_curve(plane, map, axes, scale, &value)?);
     }
     let caption = format!("Largest |decoded − original|{units}{over}");
-    figure(caption, map_or_curve(grid, largest_errors, axes, errors, &error)?);
+    figure(caption, map_or_curve(plane, largest_errors, axes, errors, &error)?);
     figure("Values".to_owned(), histogram(&charts.values, &value)?);
     if let Some(codes) = &charts.codes {
         figure("Stored values".to_owned(), histogram(codes, "stored value")?);
@@ -78,8 +78,8 @@ fn dimension(axes: &[Axis], number: usize) -> String {
 }
 
 /// The dimensions of a map.
-fn over(axes: &[Axis], grid: &Grid) -> String {
-    match grid.dimensions.as_slice() {
+fn over(axes: &[Axis], plane: &Plane) -> String {
+    match plane.dimensions.as_slice() {
         [] => String::new(),
         [only] => format!(" along {}", dimension(axes, *only)),
         [rows, columns, ..] => {
@@ -91,9 +91,9 @@ fn over(axes: &[Axis], grid: &Grid) -> String {
 }
 
 /// Where a map of values cuts through the array.
-fn cut(axes: &[Axis], grid: &Grid) -> String {
-    let others = grid.at.iter().enumerate();
-    let others = others.filter(|(number, at)| !grid.dimensions.contains(number) && **at > 0);
+fn cut(axes: &[Axis], plane: &Plane) -> String {
+    let others = plane.at.iter().enumerate();
+    let others = others.filter(|(number, at)| !plane.dimensions.contains(number) && **at > 0);
     let others: Vec<String> =
         others.map(|(number, at)| format!("index {at} of {}", dimension(axes, number))).collect();
     if others.is_empty() { String::new() } else { format!(", at {}", others.join(", ")) }
@@ -401,25 +401,25 @@ fn histogram(histogram: &Histogram, label: &str) -> Result<String> {
 
 /// Numbers over two dimensions as a map, along one as a curve; both span the range of `scale`.
 fn map_or_curve(
-    grid: &Grid,
+    plane: &Plane,
     map: &CellMap,
     axes: &[Axis],
     scale: (f64, f64),
     label: &str,
 ) -> Result<String> {
-    if grid.extents[0] > 1 {
-        return heat_map(grid, map, axes, scale);
+    if plane.extents[0] > 1 {
+        return heat_map(plane, map, axes, scale);
     }
     let unit = unit(scale.0.abs().max(scale.1.abs()));
     let (least, greatest) = (scale.0 / unit, scale.1 / unit);
     let extent = greatest - least;
     let room = if extent > 0.0 { extent * 0.05 } else { room_around(least) };
-    let x = Side::along(axes, grid.dimensions.last().copied(), grid.extents[1] as f64, TICKS[0]);
+    let x = Side::along(axes, plane.dimensions.last().copied(), plane.extents[1] as f64, TICKS[0]);
     let y = Side::of_numbers(least - room..greatest + room, unit, label, TICKS[1]);
     // Flat over each cell; a cell without a number breaks the curve.
     let mut pieces: Vec<Vec<(f64, f64)>> = Vec::new();
     let mut next = None;
-    let edge = |column: u64| x.at(column as f64 / grid.cells[1] as f64);
+    let edge = |column: u64| x.at(column as f64 / plane.cells[1] as f64);
     for (_, column, number) in map.cells() {
         if next != Some(column) {
             pieces.push(Vec::new());
@@ -445,15 +445,15 @@ fn colour(index: u8) -> RGBColor {
 
 /// A map from dark to bright; cells without a number are transparent.
 fn heat_map(
-    grid: &Grid,
+    plane: &Plane,
     map: &CellMap,
     axes: &[Axis],
     (least, greatest): (f64, f64),
 ) -> Result<String> {
     let mut svg = String::new();
-    let [rows, columns] = [0, 1].map(|index| grid.dimensions.get(index).copied());
+    let [rows, columns] = [0, 1].map(|index| plane.dimensions.get(index).copied());
     let is_upward = is_upward(rows.and_then(|rows| axes.get(rows)));
-    let [height, width] = grid.extents.map(|extent| extent as f64);
+    let [height, width] = plane.extents.map(|extent| extent as f64);
     let across = Side::along(axes, columns, width, TICKS[0]);
     // From the lowest row to the highest.
     let upwards = Side::along(axes, rows, height, TICKS[1]);
@@ -479,7 +479,7 @@ fn heat_map(
         legend.draw_text(&measured(least), &style, (26, bottom - 12))?;
         area.present()?;
     }
-    let png = BASE64_STANDARD.encode(png(grid, map, is_upward, (least, greatest))?);
+    let png = BASE64_STANDARD.encode(png(plane, map, is_upward, (least, greatest))?);
     let image = format!(
         "<image x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" preserveAspectRatio=\"none\" \
          href=\"data:image/png;base64,{png}\"/>\n</svg>",
@@ -494,12 +494,12 @@ fn heat_map(
 
 /// A map as a picture with a pixel for each cell.
 fn png(
-    grid: &Grid,
+    plane: &Plane,
     map: &CellMap,
     is_upward: bool,
     (least, greatest): (f64, f64),
 ) -> Result<Vec<u8>> {
-    let [rows, columns] = grid.cells;
+    let [rows, columns] = plane.cells;
     // 0 is transparent.
     let mut pixels = vec![0; (rows * columns) as usize];
     for (row, column, number) in map.cells() {

@@ -114,18 +114,27 @@ impl<R: Report> Shown for R {
     }
 }
 
-/// Writes the page of a report, if it has a place, and prints the report.
+/// Writes the page of a report, if it has a place, and prints the report, which a full disk does not prevent.
 pub(crate) fn finish(
     place: Option<PagePlace>,
     title: &str,
     report: &(impl Report + Serialize),
     show: Show,
 ) -> Result<()> {
-    if let Some(mut place) = place {
+    let write = |mut place: PagePlace| {
         place.write(title, report.sections()?)?;
-        place.commit()?;
+        place.commit()
+    };
+    let written = place.map_or(Ok(()), write);
+    both(print(report, show), written)
+}
+
+/// Two results as one, with both errors.
+pub(crate) fn both(one: Result<()>, other: Result<()>) -> Result<()> {
+    match (one, other) {
+        (Err(one), Err(other)) => bail!("{one:#}; {other:#}"),
+        (one, other) => one.and(other),
     }
-    print(report, show)
 }
 
 /// Prints a report: as JSON with `--json`, else as text unless `--quiet` is given. What failed is an error, whether or

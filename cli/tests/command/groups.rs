@@ -49,7 +49,10 @@ fn arrays_that_cf_packs_are_named_where_integers_are_read_compared_or_suggested_
     recast(&["unpack", "--to-cf", &packed, &cf]).succeeds();
     let t2m = format!("{cf}/t2m");
     let info = recast(&["info", &t2m]).prints();
-    assert!(info.contains("stand for  values") && info.contains("by CF's scale_factor"), "{info}");
+    assert!(
+        info.contains("stand for  values") && info.contains("packed by scale_factor"),
+        "{info}"
+    );
     assert!(!line(&info, "values").contains(" in "), "{info}");
     let suggested = recast(&["suggest", &cf]).prints();
     assert!(line(&suggested, "t2m").contains("--from-cf"), "{suggested}");
@@ -58,6 +61,8 @@ fn arrays_that_cf_packs_are_named_where_integers_are_read_compared_or_suggested_
         let report = recast(&["compare", both[0], both[1]]).prints();
         let hint = format!("scale_factor or add_offset give the integers of {t2m} other values");
         assert!(line(&report, "hint").contains(&hint), "{report}");
+        let report = recast(&["compare", "--json", both[0], both[1]]).reports();
+        assert_eq!(report["only_packed_by_cf"], t2m.as_str(), "{report}");
     }
     assert!(!recast(&["compare", &packed, &packed]).prints().contains("hint"));
 }
@@ -171,7 +176,9 @@ fn an_array_in_a_group_is_named_by_its_path() {
     let array = format!("{packed}/t2m");
     for pair in [[input.as_str(), &array], [&array, &input]] {
         let error = recast(&["verify", pair[0], pair[1]]).fails(1);
-        assert!(error.contains(&array) && error.contains("name an array in it"), "{error}");
+        let expected =
+            format!("recast: {array}: an array, and {input} is a group: compare two arrays");
+        assert!(error.starts_with(&expected) && error.contains("name an array of"), "{error}");
     }
 }
 

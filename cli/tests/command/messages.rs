@@ -480,7 +480,7 @@ fn migrate_points_to_from_cf_where_cf_attributes_pack() {
     std::fs::write(input.join("0"), [1, 0, 2, 0, 3, 0]).unwrap();
     let [input, output] = trial.places();
     let report = text(&["migrate", &input, &output]);
-    assert!(report.contains("recast pack --from-cf"), "{report}");
+    assert!(report.contains("pack with --from-cf"), "{report}");
     let json = recast(&["migrate", &input, &output, "--overwrite", "--json"]).reports();
     assert!(json["hint"].as_str().unwrap().contains("--from-cf"), "{json}");
     // Zarr v3 needs no migration, and that is what the error says besides.

@@ -287,6 +287,7 @@ fn a_dry_run_prints_the_codecs_and_what_would_help() {
     weather(&group.input());
     let text = group.command(&["-e", "0.01", "--dry-run"]).prints();
     assert!(text.contains("nothing written"), "{text}");
+    assert!(text.contains("3 would be packed, 4 would be copied"), "{text}");
     for array in ["deep/t2m", "t2m", "wind"] {
         assert!(text.contains(&format!("{array}: \"codecs\": [")), "{text}");
     }
@@ -376,6 +377,10 @@ fn cf_has_a_table_a_dry_run_and_a_page() {
     let text = pack(&["--dry-run"]).prints();
     let (table, codecs) = text.split_once("\n\"codecs\": ").unwrap();
     assert!(table.contains("nothing written") && table.lines().count() <= 10, "{table}");
+    assert!(table.contains("would be") && !table.contains("was "), "{table}");
+    let text = trial.command(&["--from-cf", "--dry-run"]).prints();
+    assert!(text.contains("2 would be packed, 1 would be copied"), "{text}");
+    assert!(!text.contains("estimated"), "{text}");
     let page = path(&trial.place("page.html"));
     let report = pack(&["--decoded-type", "float64", "--report", &page, "--json"]).reports();
     assert_eq!([&report["data_type"], &report["stored_data_type"]], ["float64", "int16"]);

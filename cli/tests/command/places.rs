@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::common::{Sample, Trial, create_group, path, quarters, recast};
+use crate::common::{Sample, Trial, bash, create_group, path, quarters, recast, zip};
 use serde_json::json;
 
 /// A group with three arrays, one of which CF's attributes pack.
@@ -88,6 +88,13 @@ fn a_bound_for_integers_that_cf_packs_names_from_cf() {
     let reasons = group.packs(&["-e", "0.01"])["arrays"].clone();
     let precip = reasons.as_array().unwrap().iter().find(|one| one["array"] == "precip").unwrap();
     assert!(precip["reason"].as_str().unwrap().contains("--from-cf"), "{precip}");
+    // Named, the integers are packed, and the report of the group names them.
+    for bound in ["-e", "--error-over-range"] {
+        let flags = [bound, "0.01", "--include", "precip", "--overwrite"];
+        let report = group.command(&flags).prints();
+        let hint = report.lines().find(|line| line.starts_with("hint")).unwrap();
+        assert!(hint.contains("precip: ") && hint.contains("--from-cf"), "{report}");
+    }
     // A group of nothing else.
     let other = Trial::empty();
     create_group(&other.input());
@@ -101,6 +108,68 @@ fn a_bound_for_integers_that_cf_packs_names_from_cf() {
     assert!(report.contains("--from-cf") && report.lines().count() <= 10, "{report}");
     let report = array.packs(&["-e", "0.01", "--overwrite"]);
     assert!(report["hint"].as_str().unwrap().contains("--from-cf"), "{report}");
+}
+
+#[test]
+fn paths_in_zip_files_are_told_with_the_nearest_names_and_folders_above_a_store_with_the_store() {
+    let group = of_three();
+    // The zip file would be in itself.
+    let elsewhere = Trial::empty();
+    let place = elsewhere.place("all.zip");
+    zip(group.path(), &place);
+    let archive = path(&place);
+    let fails = |name: &str| recast(&["info", &format!("{archive}{name}")]).fails(1);
+    let above = fails("");
+    assert!(
+        above.contains(&format!(
+            "no array here: none of zarr.json, .zarray and meta; {archive}/in.zarr is a group"
+        )),
+        "{above}"
+    );
+    recast(&["info", &format!("{archive}/in.zarr/t2m")]).succeeds();
+    for (name, expected) in [
+        ("/in.zar", format!("{archive} has no in.zar; the nearest name is in.zarr")),
+        ("/in.zarr/t2n", format!("{archive}/in.zarr has no t2n; the nearest name is t2m")),
+        (
+            "/in.zarr/surface/wynd",
+            format!("{archive}/in.zarr/surface has no wynd; the nearest name is wind"),
+        ),
+        (
+            "/in.zarr/srface/wind",
+            format!("{archive}/in.zarr has no srface; the nearest name is surface"),
+        ),
+    ] {
+        let error = fails(name);
+        assert!(error.contains(&expected), "{error}");
+    }
+    // A directory above a store is told, too.
+    let error = recast(&["pack", "-e", "1", &path(group.path()), "out.zarr"]).fails(1);
+    assert!(error.contains("in.zarr is a group"), "{error}");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_full_disk_names_the_file_of_a_report_which_is_printed_all_the_same() {
+    let group = of_three();
+    let [input, output] = group.places();
+    group.command(&["-e", "0.01"]).succeeds();
+    let [page, config] =
+        [group.place("page.html"), group.place("recast.toml")].map(|one| path(&one));
+    let (report, write) = (["--report", page.as_str()], ["--write", config.as_str()]);
+    for (command, flags, printed) in [
+        (&["suggest", &input][..], &report[..], "surface/wind"),
+        (&["suggest", &input], &write, "surface/wind"),
+        (&["compare", &input, &output], &report, "surface/wind"),
+    ] {
+        // No file may have a byte, as on a full disk.
+        let arguments = [command, flags].concat();
+        let run = bash("trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\"", &arguments);
+        let [shown, error] = [run.stdout, run.stderr].map(|text| String::from_utf8(text).unwrap());
+        assert_eq!(run.status.code(), Some(1), "{error}");
+        assert!(error.starts_with(&format!("recast: {}: ", flags.join(" "))), "{error}");
+        assert!(shown.contains(printed), "{arguments:?}: {shown}");
+        assert!(!group.place("page.html").exists() && !group.place("recast.toml").exists());
+    }
 }
 
 #[cfg(unix)]

@@ -19,7 +19,7 @@ use zarrs::storage::ReadableListableStorageTraits;
 use super::decoders;
 use super::region::Region;
 use super::stored::{largest_stored, refuse_long};
-use crate::error::{NotFound, Result, guarded, is_out_of_files};
+use crate::error::{Result, guarded, is_out_of_files};
 use crate::metadata::bound_codecs::BoundCodecs;
 use crate::metadata::byte_codecs::PCODEC;
 use crate::metadata::codecs::CodecList;
@@ -86,7 +86,7 @@ impl Source {
         match (node.kind, &node.format) {
             (Kind::Array, _) => Self::of_node(&node, fill_check),
             (_, NodeFormat::Implicit) => {
-                bail!(NotFound("no array here: none of zarr.json, .zarray and meta".to_owned()))
+                bail!(node.location.no_node("no array here: none of zarr.json, .zarray and meta"))
             }
             _ => {
                 let some = named(&node.location);

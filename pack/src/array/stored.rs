@@ -44,7 +44,7 @@ pub(super) fn refuse_long(metadata: &ArrayMetadata) -> Result<()> {
         if all > MOST_EDGES || end.is_none() {
             bail!(
                 "the chunk_grid has {all} chunks along dimension {dimension}, more than {MOST_EDGES}, or they end beyond \
-                 2^64; use larger chunks, or a regular grid"
+                 2^64; use larger chunks, or chunks of one shape"
             );
         }
     }

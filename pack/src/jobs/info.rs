@@ -13,7 +13,7 @@ use crate::array::source::Source;
 use crate::check::recorded::{RecordedBound, recorded_requirements};
 use crate::choose::room::storable;
 use crate::error::{Error, Result};
-use crate::jobs::cf::attributes::is_packed;
+use crate::jobs::cf::attributes::{PACKED_BY_CF, is_packed_by_cf};
 use crate::jobs::tree::{ArrayOutcome, Outcome, PathReport, arrays_of};
 use crate::json;
 use crate::metadata::bound_codecs::ValueStep;
@@ -45,7 +45,7 @@ pub struct ArrayInfo {
     pub units: Option<String>,
     /// The extents of its first chunk, if it has any.
     pub chunk_shape: Option<Vec<u64>>,
-    /// The lengths of its chunks along each dimension, if they are not those of a regular grid: each with the number of chunks
+    /// The lengths of its chunks along each dimension, if they are not all of one length: each with the number of chunks
     /// in succession that have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk_lengths: Option<Vec<Vec<(u64, u64)>>>,
@@ -107,6 +107,12 @@ pub struct CodecInfo {
 }
 
 impl ArrayInfo {
+    /// That the integers stand for other values, and what makes codecs of that.
+    #[must_use]
+    pub fn hint(&self) -> Option<&'static str> {
+        self.packed_by_cf.then_some(PACKED_BY_CF)
+    }
+
     /// Reads the metadata of an array, and some chunks of floating-point numbers without value codecs. The fill value
     /// need not survive the codecs.
     ///
@@ -166,14 +172,14 @@ impl ArrayInfo {
             precision: chain.as_ref().and_then(|chain| precision(chain, source)),
             rounded: None,
             stored: None,
-            packed_by_cf: is_packed(source.element_type(), attributes),
+            packed_by_cf: is_packed_by_cf(source),
             attributes: without_notes(attributes),
             warnings,
         }
     }
 }
 
-/// The lengths of the chunks along each dimension of a rectilinear grid, as its metadata have them: there may be more chunks
+/// The lengths of the chunks along each dimension where they differ, as its metadata have them: there may be more chunks
 /// than anyone can count.
 fn chunk_lengths(source: &Source) -> Option<Vec<Vec<(u64, u64)>>> {
     let ArrayMetadata::V3(metadata) = source.array().metadata() else { return None };

@@ -10,11 +10,11 @@ use recast_kernels::ElementType;
 use serde_json::Value;
 
 use crate::error::{Error, Result, usage};
-use crate::jobs::cf::attributes::is_packed;
+use crate::jobs::cf::attributes::{PACKED_BY_CF, is_packed};
 use crate::jobs::pack::PackJob;
 use crate::metadata::coordinates::Described;
 use crate::metadata::tree::Node;
-use crate::options::{OwnOptions, PackOptions};
+use crate::options::{OwnOptions, PackOptions, option_names};
 use crate::recommend::Recommendations;
 use crate::recommend::markers::Markers;
 use crate::store::location::Kind;
@@ -179,6 +179,13 @@ impl ArrayRule {
             }
             return Ok(Self { name, is_path: false, options: None });
         }
+        let known = option_names()?;
+        let known: Vec<&str> =
+            ["name", "skip"].into_iter().chain(known.iter().map(String::as_str)).collect();
+        if let Some(key) = table.keys().find(|key| !known.contains(&key.as_str())) {
+            let nearest = nearest(key, &known).unwrap_or_default();
+            bail!("unknown key {key}; {nearest}, and recast pack --help lists all, as flags");
+        }
         let table: toml::Table =
             table.into_iter().map(|(key, value)| (key, as_in_flags(value))).collect();
         let options: OwnOptions = table.try_into()?;
@@ -202,9 +209,6 @@ fn as_in_flags(value: toml::Value) -> toml::Value {
 /// How errors name the rules.
 const RULE: &str = "the rule for";
 const BOUND: &str = "the bound for";
-
-/// Why integers that CF's attributes pack are copied.
-pub(crate) const PACKED_BY_CF: &str = "packed by scale_factor or add_offset; --from-cf turns these attributes into codecs over the same integers";
 
 /// What to do with an array.
 pub(super) enum Treatment {

@@ -175,12 +175,12 @@ pub struct PackOptions {
     #[cfg_attr(feature = "clap", arg(long, value_name = "MODE", default_value = "error"))]
     #[cfg_attr(feature = "clap", arg(value_parser = out_of_range_modes()))]
     pub out_of_range: OutOfRange,
-    /// Multiplies (value − offset) by this; the inverse of CF's scale_factor.
+    /// Multiplies (value − offset) by this, the inverse of CF's scale_factor; by default one that keeps the bound.
     #[serde(serialize_with = "json::written", deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "S"))]
     #[cfg_attr(feature = "clap", arg(value_parser = scalar, allow_hyphen_values = true))]
     pub scale: Option<JsonScalar>,
-    /// Subtracts this from every value; CF's add_offset.
+    /// Subtracts this from every value, CF's add_offset; by default one that fits the scale.
     #[serde(serialize_with = "json::written", deserialize_with = "names::optional")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "O"))]
     #[cfg_attr(feature = "clap", arg(value_parser = scalar, allow_hyphen_values = true))]
@@ -670,6 +670,11 @@ impl PackOptions {
             1.0
         }
     }
+}
+
+/// The names of all options, as in TOML and JSON.
+pub(crate) fn option_names() -> Result<Vec<String>> {
+    Ok(fields(&PackOptions::default())?.into_iter().map(|(name, _)| name).collect())
 }
 
 /// All options, as in TOML and JSON.

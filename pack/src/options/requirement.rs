@@ -191,7 +191,10 @@ impl Requirement {
             Self::MeanErrorOverRange(bound) => least(&mut options.mean_error_over_range, bound),
             Self::Limits(limits) => match options.limits.replace(limits) {
                 Some(other) if other != limits => {
-                    bail!("the limits {other} and {limits} cannot be kept together");
+                    bail!(
+                        "the limits ({other}) and ({limits}) cannot be kept together: values beyond one pair must keep \
+                         the other, which no one pair says; leave one of them out"
+                    );
                 }
                 Some(_) | None => {}
             },

@@ -36,7 +36,7 @@ pub struct Charts {
     /// The array's dimensions.
     pub axes: Vec<Axis>,
     /// The cells of the maps.
-    pub grid: Grid,
+    pub plane: Plane,
     /// One original value in each cell.
     pub before: CellMap,
     /// The same elements, decoded.
@@ -123,7 +123,7 @@ impl Histogram {
 
 /// Cells over the last two dimensions longer than 1.
 #[derive(Debug)]
-pub struct Grid {
+pub struct Plane {
     /// These dimensions.
     pub dimensions: Vec<usize>,
     /// Their extents in the array, rows before columns; 1 for a missing dimension.
@@ -134,7 +134,7 @@ pub struct Grid {
     pub at: Vec<u64>,
 }
 
-impl Grid {
+impl Plane {
     fn new(shape: &[u64]) -> Self {
         let extending = shape.iter().enumerate().filter(|(_, extent)| **extent > 1);
         let mut dimensions: Vec<usize> = extending.map(|(dimension, _)| dimension).collect();
@@ -181,7 +181,7 @@ fn rows_and_columns(dimensions: &[usize], numbers: &[u64], missing: u64) -> [u64
     })
 }
 
-/// A number for each cell of a [`Grid`] that has one.
+/// A number for each cell of a [`Plane`] that has one.
 #[derive(Debug)]
 pub struct CellMap {
     columns: u64,
@@ -192,10 +192,10 @@ pub struct CellMap {
 const EMPTY: u64 = u64::MAX;
 
 impl CellMap {
-    fn new(grid: &Grid) -> Self {
-        let count = grid.cells[0] * grid.cells[1];
+    fn new(plane: &Plane) -> Self {
+        let count = plane.cells[0] * plane.cells[1];
         let numbers = (0..count).map(|_| AtomicU64::new(EMPTY)).collect();
-        Self { columns: grid.cells[1], numbers }
+        Self { columns: plane.cells[1], numbers }
     }
 
     fn set(&self, cell: usize, number: f64) {
@@ -236,15 +236,15 @@ impl Charts {
         markers: &Markers,
         max_error: f64,
     ) -> Self {
-        let grid = Grid::new(source.array().shape());
-        let [before, after, largest_errors] = [(); 3].map(|()| CellMap::new(&grid));
+        let plane = Plane::new(source.array().shape());
+        let [before, after, largest_errors] = [(); 3].map(|()| CellMap::new(&plane));
         let ends = range.map(|(least, greatest)| (least.to_f64(), greatest.to_f64()));
         let ends = ends.unwrap_or_default();
         let magnitude = range.map_or(0.0, magnitude);
         Self {
             units: units(source),
-            axes: axes(source, &grid.dimensions, runtime),
-            grid,
+            axes: axes(source, &plane.dimensions, runtime),
+            plane,
             before,
             after,
             largest_errors,
@@ -319,8 +319,8 @@ impl Charts {
         codes: &[f64],
     ) {
         for (index, (&x, &y)) in before.iter().zip(after).enumerate() {
-            let cell = self.grid.cell(self.grid.coordinates(place));
-            let sampled = self.grid.sampled_cell(place);
+            let cell = self.plane.cell(self.plane.coordinates(place));
+            let sampled = self.plane.sampled_cell(place);
             for (map, number) in [(&self.before, x), (&self.after, y)] {
                 let is_value = number.is_finite() && !markers.contains(&number);
                 if let Some(cell) = sampled.filter(|_| is_value) {
@@ -402,25 +402,25 @@ mod tests {
 
     #[test]
     fn errors_are_mapped_to_their_place() {
-        let grid = Grid::new(&[1, 3, 1, 400]);
-        assert_eq!((grid.extents, grid.cells), ([3, 400], [3, 200]));
-        let map = CellMap::new(&grid);
+        let plane = Plane::new(&[1, 3, 1, 400]);
+        assert_eq!((plane.extents, plane.cells), ([3, 400], [3, 200]));
+        let map = CellMap::new(&plane);
         for (place, error) in [([0, 2, 0, 399], 0.5), ([0, 2, 0, 398], 0.25)] {
-            map.raise(grid.cell(grid.coordinates(&place)), error);
+            map.raise(plane.cell(plane.coordinates(&place)), error);
         }
         assert_eq!(map.cells().collect::<Vec<_>>(), [(2, 199, 0.5)]);
-        assert_eq!(Grid::new(&[]).cells, [1, 1]);
+        assert_eq!(Plane::new(&[]).cells, [1, 1]);
     }
 
     #[test]
     fn each_cell_of_a_cut_shows_exactly_one_element() {
         for shape in [[5, 7, 9], [1, 130, 201], [4, 121, 1000], [3, 1, 450], [1, 1, 2]] {
-            let grid = Grid::new(&shape);
-            let mut shown = vec![0; (grid.cells[0] * grid.cells[1]) as usize];
+            let plane = Plane::new(&shape);
+            let mut shown = vec![0; (plane.cells[0] * plane.cells[1]) as usize];
             for place in (0..shape[0]).flat_map(|a| {
                 (0..shape[1]).flat_map(move |b| (0..shape[2]).map(move |c| [a, b, c]))
             }) {
-                if let Some(cell) = grid.sampled_cell(&place) {
+                if let Some(cell) = plane.sampled_cell(&place) {
                     shown[cell] += 1;
                 }
             }

@@ -18,14 +18,14 @@ use super::mount::mounted;
 use super::names::{
     ATTRS, META, SafePath, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, is_content,
 };
-use super::nearest::{file_above, no_directory, not_found};
+use super::nearest::{file_above, has_no, no_directory, not_found};
 use super::parse::{Document, parse};
 #[cfg(feature = "object-store")]
 use super::remote::Remote;
 #[cfg(not(feature = "object-store"))]
 use super::schemes::Scheme;
 use super::zip::Zip;
-use crate::error::{Error, Exists, Result};
+use crate::error::{Error, Exists, NotFound, Result};
 
 /// The kind of node at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +44,9 @@ pub(crate) struct Below {
 
 /// The most bytes of a metadata document.
 const LARGEST_DOCUMENT: u64 = 64 << 20;
+
+/// So many folders are looked at for a node that may be meant.
+const MOST_FOLDERS: usize = 100;
 
 /// The bytes of a large value that are copied at once, if memory is limited.
 pub(crate) const PIECE: u64 = 16 << 20;
@@ -384,6 +387,49 @@ impl Location {
     /// The kind of node here, without checking whether it is valid.
     pub(crate) fn kind(&self) -> Result<Kind> {
         Ok(self.node_document()?.map_or(Kind::Other, |(kind, ..)| kind))
+    }
+
+    /// That there is no node here, with the nearest names in a zip file, or the node that is in a folder below.
+    pub(crate) fn no_node(&self, text: &str) -> NotFound {
+        if let Some(missing) = self.missing_in_zip() {
+            return NotFound(missing);
+        }
+        let below = self.node_below().map(|below| format!("; {below}")).unwrap_or_default();
+        NotFound(format!("{text}{below}"))
+    }
+
+    /// The first part of a path in a zip file that is not there, with the nearest names.
+    fn missing_in_zip(&self) -> Option<String> {
+        self.zip.as_ref()?;
+        let mut folder = Self { node: SafePath::default(), ..self.clone() };
+        let parts: Vec<&str> = self.node.split('/').filter(|part| !part.is_empty()).collect();
+        for (number, part) in parts.iter().enumerate() {
+            let names: Vec<String> =
+                folder.below().ok()?.folders.iter().map(ToString::to_string).collect();
+            if !names.iter().any(|name| name == part) {
+                let shown = self.path.ancestors().nth(parts.len() - number)?;
+                return Some(has_no(&shown.display().to_string(), part, &names));
+            }
+            folder = folder.child(&SafePath::new(part).ok()?);
+        }
+        None
+    }
+
+    /// The first node in a folder directly below, where looking is cheap.
+    fn node_below(&self) -> Option<String> {
+        if self.zip.is_none() && self.root.is_none() {
+            return None;
+        }
+        let folders = self.below().ok()?.folders;
+        folders.iter().take(MOST_FOLDERS).find_map(|folder| {
+            let child = self.child(folder);
+            let kind = match child.kind().ok()? {
+                Kind::Array => "an array",
+                Kind::Group => "a group",
+                Kind::Other => return None,
+            };
+            Some(format!("{} is {kind}", child.path.display()))
+        })
     }
 
     /// The same with the document that makes it one, and the name of that; `None` if there is no node.

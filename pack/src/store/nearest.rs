@@ -12,6 +12,9 @@ const MOST: usize = 3;
 /// Of larger folders, the names of so many entries are looked at.
 const MOST_ENTRIES: usize = 10_000;
 
+/// How errors of the system begin.
+const NOTHING: &str = "no such file or directory";
+
 /// The nearest of some names, in words; `None` if there are none. Names with slashes may also be near by their last part.
 pub(crate) fn nearest(name: &str, names: &[&str]) -> Option<String> {
     let mut nearest = names.to_vec();
@@ -33,24 +36,27 @@ fn distances(name: &str, path: &str) -> (usize, usize) {
 
 /// That nothing is at a path: which part of it is the first that is not there, and the nearest names in its folder.
 pub(super) fn not_found(path: &Path) -> NotFound {
-    let text = "no such file or directory";
     let is_missing =
         |place: &&Path| !place.as_os_str().is_empty() && fs::symlink_metadata(place).is_err();
     let first = path.ancestors().take_while(is_missing).last();
     let inside = first.and_then(|first| Some((folder_of(first), first.file_name()?.to_str()?)));
     let Some((folder, name)) = inside else {
-        return NotFound(format!("{text}; a link on the way leads nowhere"));
+        return NotFound(format!("{NOTHING}; a link on the way leads nowhere"));
     };
-    let names = names_in(folder);
+    let shown = match folder.to_str() {
+        Some(".") => "the current directory".to_owned(),
+        _ => folder.display().to_string(),
+    };
+    NotFound(has_no(&shown, name, &names_in(folder)))
+}
+
+/// That a folder lacks a name, with the nearest of those that it has.
+pub(super) fn has_no(folder: &str, name: &str, names: &[String]) -> String {
     // Of all that a folder holds, most is something else.
     let is_near = |other: &&str| distances(name, other).0 * 2 <= name.chars().count();
     let near: Vec<&str> = names.iter().map(String::as_str).filter(is_near).collect();
     let nearest = nearest(name, &near).map(|nearest| format!("; {nearest}")).unwrap_or_default();
-    let folder = match folder.to_str() {
-        Some(".") => "the current directory".to_owned(),
-        _ => folder.display().to_string(),
-    };
-    NotFound(format!("{text}: {folder} has no {name}{nearest}"))
+    format!("{NOTHING}: {folder} has no {name}{nearest}")
 }
 
 /// The names in a folder that may be meant; none if it cannot be listed.

@@ -187,7 +187,7 @@ fn a_configuration_says_how_for_each() {
     for (text, expected) in [
         (
             "[[array]]\nname = \"x\"\nmax_error = 1",
-            "array 1 (x): unknown field `max_error`, expected one of",
+            "array 1 (x): unknown key max_error; the nearest names are max-abs-error, max-rel-error,",
         ),
         ("[[array]]\nmax-abs-error = 1", "array 1: name is missing"),
         ("[[array]]\nname = \"x\"\nmax-abs-error = \"many\"", "a finite number"),

@@ -192,7 +192,20 @@ fn an_element_that_cf_would_not_mask_is_an_error() {
     let error = to_cf(trial.output(), trial.place("cf.zarr")).run(&one_thread()).unwrap_err();
     let error = format!("{:#}", anyhow::Error::from(error));
     assert!(error.contains("chunk [0]") && error.contains("20000000.0"), "{error}");
-    assert!(error.contains("use recast unpack"), "{error}");
+    assert!(error.contains("use recast unpack without --to-cf"), "{error}");
+}
+
+#[test]
+fn a_valid_range_of_values_has_two_ways_out_of_cf() {
+    let sample = Sample::new("float32", &[4], &[4], json!("NaN"));
+    let sample = sample.with("attributes", json!({"valid_range": [0.0, 3.0]}));
+    let trial = Trial::of(&sample, &[0.0_f32, 1.0, 2.0, 3.0].map(f32::to_ne_bytes).concat());
+    trial.pack(within(0.01)).unwrap();
+    let error = to_cf(trial.output(), trial.place("cf.zarr")).run(&one_thread()).unwrap_err();
+    let error = format!("{:#}", anyhow::Error::from(error));
+    for way in ["valid_range", "remove it first", "use recast unpack without --to-cf"] {
+        assert!(error.contains(way), "{error}");
+    }
 }
 
 /// xarray opens float arrays of Zarr v3 only with base64, whatever the attribute was before.

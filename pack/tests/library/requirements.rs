@@ -348,7 +348,7 @@ version: 1.0.0
         (
             json!({"limits": [1.0, "none"], "max-abs-error": 0.1}),
             "t2m",
-            "the limits 0.0 and more and 1.0 and more",
+            "the limits (0.0 and more) and (1.0 and more)",
         ),
         (json!({"data-type": "int16", "max-abs-error": 0.1}), "q", "impossible with int16"),
     ] {
@@ -878,4 +878,12 @@ fn a_coarser_mean_is_kept_where_a_finer_one_is() {
     assert!(
         told(job.run(&one_thread()).map(drop)).unwrap_err().contains("smaller number comes first")
     );
+    // 2 is within the first limits only, so 2 must not become -1.
+    let limits = [None, Some(1.0)].map(|greatest| Limits { least: Some(0.0), greatest });
+    let requirements = limits.map(Requirement::Limits).to_vec();
+    let job = CompareJob { requirements, ..CompareJob::new(trial.input(), trial.output()) };
+    let error = told(job.run(&one_thread()).map(drop)).unwrap_err();
+    for part in ["(0.0 and more) and (0.0 to 1.0)", "values beyond one pair", "leave one"] {
+        assert!(error.contains(part), "{error}");
+    }
 }

@@ -156,6 +156,13 @@ pub(crate) fn bash(line: &str, arguments: &[&str]) -> Output {
     bash.args(["-c", line, env!("CARGO_BIN_EXE_recast")]).args(arguments).output().unwrap()
 }
 
+/// Zips a folder with Python, whose standard library can.
+pub(crate) fn zip(folder: &Path, archive: &Path) {
+    let code = "import shutil, sys; shutil.make_archive(sys.argv[2][:-4], 'zip', sys.argv[1])";
+    let status = Command::new("python3").args(["-c", code]).args([folder, archive]).status();
+    assert!(status.is_ok_and(|status| status.success()), "python3 is needed to make a zip file");
+}
+
 /// A path as an argument.
 pub(crate) fn path(path: &Path) -> String {
     path.display().to_string()

@@ -5,6 +5,7 @@ use recast_kernels::{Cast, ElementType, Plan, Scalar};
 use serde_json::{Map, Value, json};
 use zarr_recast::JsonScalar;
 
+use crate::array::source::Source;
 use crate::error::Result;
 pub(crate) use crate::metadata::cf_names::{ADD_OFFSET, SCALE_FACTOR, UNSIGNED, VALID};
 use crate::metadata::cf_names::{VALID_MAX, VALID_MIN, VALID_RANGE};
@@ -174,6 +175,15 @@ impl Attributes {
         let offset = self.add_offset.map(|offset| format!(" + {offset:?}"));
         format!("code{}{}", factor.unwrap_or_default(), offset.unwrap_or_default())
     }
+}
+
+/// What reports say of an array whose integers stand for other values by CF's attributes.
+pub(crate) const PACKED_BY_CF: &str = "packed by scale_factor or add_offset; pack with --from-cf to turn these attributes \
+                                       into codecs over the same integers";
+
+/// Whether the integers of an array stand for other values by CF's attributes.
+pub(crate) fn is_packed_by_cf(source: &Source) -> bool {
+    is_packed(source.element_type(), source.array().attributes())
 }
 
 /// Whether CF's attributes change the values of elements of a type.

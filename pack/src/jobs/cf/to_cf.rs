@@ -38,7 +38,7 @@ const STEPS: i64 = 8;
 
 /// Why CF's attributes cannot express an array.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}; use recast unpack, which writes plain values")]
+#[error("{0}; to get plain values, use recast unpack without --to-cf")]
 pub(crate) struct NotForCf(pub(crate) String);
 
 /// CF attributes for a chain.
@@ -331,7 +331,7 @@ fn written(
     }
     if let Some(name) = attributes::VALID.iter().find(|name| attributes.contains_key(**name)) {
         return not_for_cf(format!(
-            "attribute {name} would have to be packed, too: remove it first, and add it afterwards"
+            "attribute {name} is in units of the values, where CF has codes: remove it first, and add it in codes afterwards"
         ));
     }
     let own = [attributes::SCALE_FACTOR, attributes::ADD_OFFSET];

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::{CompareJob, CompareReport, in_type_of};
 use crate::array::source::array_of;
 use crate::check::nodes::{self, Same};
-use crate::error::{Error, Interrupted, NotFound, Result};
+use crate::error::{Error, Interrupted, Result};
 use crate::jobs::rules::{Rule, markers_of};
 use crate::jobs::tree::{ArrayOutcome, Outcome, PathReport, arrays_of};
 use crate::metadata::coordinates::{Described, described};
@@ -78,7 +78,7 @@ impl CompareJob {
     }
 
     fn compared_group(&self, runtime: &Runtime) -> Result<GroupComparison> {
-        let (a, b) = (group(&self.a)?, group(&self.b)?);
+        let (a, b) = (group(&self.a, &self.b)?, group(&self.b, &self.a)?);
         let [of_a, of_b] = [&a, &b].map(|nodes| -> BTreeMap<&str, &Node> {
             arrays_of(nodes).map(|node| (&*node.path, node)).collect()
         });
@@ -167,17 +167,21 @@ impl CompareJob {
     }
 }
 
-/// All nodes of a group.
-fn group(path: &Path) -> Result<Vec<Node>> {
+/// All nodes of a group, which is compared with another one.
+fn group(path: &Path, other: &Path) -> Result<Vec<Node>> {
     let all = || -> Result<Vec<Node>> {
         let location = Location::new(path)?;
         match location.kind()? {
             Kind::Group => tree::nodes(&location),
-            Kind::Array => bail!(
-                "an array, and the other is a group; name an array in it, or another group here"
-            ),
+            Kind::Array => {
+                let other = other.display();
+                bail!(
+                    "an array, and {other} is a group: compare two arrays or two groups; name an array of {other}, \
+                     or a group here"
+                )
+            }
             Kind::Other => {
-                bail!(NotFound("no group here: neither zarr.json nor .zgroup".to_owned()))
+                bail!(location.no_node("no group here: neither zarr.json nor .zgroup"))
             }
         }
     };

@@ -25,7 +25,7 @@ use crate::check::times::refuse_other_times;
 use crate::choose::goals::reached;
 use crate::error::{Error, Result, usage};
 use crate::jobs::advised::markers_alone;
-use crate::jobs::cf::attributes::is_packed;
+use crate::jobs::cf::attributes::is_packed_by_cf;
 use crate::jobs::rules::ArrayRule;
 use crate::json;
 use crate::options::{AllClose, OwnOptions, PackOptions, Reached, Requirement};
@@ -112,7 +112,7 @@ pub struct CompareReport {
     pub metrics: Option<Metrics>,
     /// The array whose integers stand for other values by CF's attributes, if only one of the two is such an array.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub packed_by_cf: Option<String>,
+    pub only_packed_by_cf: Option<String>,
     /// Missing markers of `a` in the data that no attribute of `b` names: readers would take them for data.
     #[serde(serialize_with = "json::written")]
     pub unnamed: Vec<Scalar>,
@@ -180,10 +180,8 @@ impl CompareJob {
     }
 
     /// The only one of two arrays whose integers stand for other values by CF's attributes.
-    fn packed_by_cf(&self, both: [&Source; 2]) -> Option<String> {
-        let is_packed =
-            |source: &Source| is_packed(source.element_type(), source.array().attributes());
-        match both.map(is_packed) {
+    fn only_packed_by_cf(&self, both: [&Source; 2]) -> Option<String> {
+        match both.map(is_packed_by_cf) {
             [true, false] => Some(as_shown(&self.a)),
             [false, true] => Some(as_shown(&self.b)),
             [true, true] | [false, false] => None,
@@ -309,7 +307,7 @@ impl CompareJob {
             },
             error: comparison.errors(extent, is_relative),
             metrics,
-            packed_by_cf: self.packed_by_cf([&a, &b]),
+            only_packed_by_cf: self.only_packed_by_cf([&a, &b]),
             unnamed,
             first_other_nan: comparison.first_other_nan.clone(),
             first_over,
@@ -324,7 +322,7 @@ impl CompareReport {
     /// That the stored integers of only one of the arrays stand for other values, and how the values are compared.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
-        self.packed_by_cf.as_ref().map(|packed| {
+        self.only_packed_by_cf.as_ref().map(|packed| {
             format!(
                 "scale_factor or add_offset give the integers of {packed} other values, which are not compared here; Python's \
                  zarr_recast.compare and verify take xarray.open_zarr({packed:?}), which decodes them"

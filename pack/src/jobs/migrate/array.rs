@@ -16,7 +16,7 @@ use crate::array::source::Source;
 use crate::array::writer::{Encoding, Writer};
 use crate::check::difference::Differences;
 use crate::error::{Interrupted, Result};
-use crate::jobs::cf::attributes::is_packed;
+use crate::jobs::cf::attributes::{PACKED_BY_CF, is_packed_by_cf};
 use crate::metadata::byte_codecs::Storage;
 use crate::metadata::document::text;
 use crate::options::{Compressor, ShardCodecs};
@@ -131,10 +131,7 @@ pub(super) fn nothing_to_migrate(source: &Source) -> Option<String> {
 
 /// The hint for an array that CF's attributes pack.
 fn cf_hint(source: &Source) -> Option<String> {
-    is_packed(source.element_type(), source.array().attributes()).then(|| {
-        "CF attributes pack it (scale_factor, add_offset); recast pack --from-cf makes codecs of them"
-            .to_owned()
-    })
+    is_packed_by_cf(source).then(|| format!("the integers are {PACKED_BY_CF}"))
 }
 
 /// An array and its new form.

@@ -10,7 +10,7 @@ use crate::check::coarse::CoarseBound;
 use crate::check::comparison::Errors;
 use crate::check::recorded::RecordedBound;
 use crate::choose::candidate::Candidate;
-use crate::jobs::cf::attributes::is_packed;
+use crate::jobs::cf::attributes::{PACKED_BY_CF, is_packed_by_cf};
 use crate::json;
 use crate::metadata::shard_codecs::{Readers, readers};
 use crate::options::{AllClose, PackOptions, Reached};
@@ -26,10 +26,6 @@ use crate::scan::survey::Survey;
 use crate::scan::valid::BeyondValid;
 use crate::store::links::OutsideLinks;
 use crate::text::{as_shown, nan_pattern};
-
-/// What attributes of CF mean for a bound.
-const CF_HINT: &str = "scale_factor or add_offset give these integers other values, and the bound is in integers; \
-                       --from-cf turns the attributes into codecs";
 
 /// The report of packing an array.
 #[derive(Debug, Serialize)]
@@ -97,7 +93,7 @@ pub struct PackReport {
     pub coarse: Option<CoarseBound>,
     /// The way to other values, if attributes of CF pack the array's integers.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub hint: Option<&'static str>,
+    pub hint: Option<String>,
     /// The arrays whose ranges were combined, if there are several.
     pub scale_from: Option<ScaleFrom>,
     /// Counts of elements.
@@ -334,9 +330,9 @@ fn special(member: &Member<'_>, options: &PackOptions) -> Counts {
 }
 
 /// What to do instead, if attributes of CF pack the integers.
-fn hint(member: &Member<'_>) -> Option<&'static str> {
-    let attributes = member.source.array().attributes();
-    is_packed(member.survey.element_type, attributes).then_some(CF_HINT)
+fn hint(member: &Member<'_>) -> Option<String> {
+    let is_packed = is_packed_by_cf(member.source);
+    is_packed.then(|| format!("the bound is one of the stored integers, which are {PACKED_BY_CF}"))
 }
 
 /// The bound that is asked for, if there is one for all elements.

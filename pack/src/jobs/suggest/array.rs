@@ -12,7 +12,7 @@ use super::{Advised, Mark, Rung, SuggestReport, Suggestion};
 use crate::array::source::Source;
 use crate::error::{Error, Result, usage};
 use crate::jobs::advised::markers_alone;
-use crate::jobs::cf::attributes::is_packed;
+use crate::jobs::cf::attributes::{PACKED_BY_CF, is_packed_by_cf};
 use crate::metadata::coordinates::Described;
 use crate::options::{Compressor, PackOptions, Requirement};
 use crate::recommend::markers::Markers as CommunityMarkers;
@@ -312,17 +312,12 @@ impl Tried<'_> {
             );
         } else if known.extent() == 0.0 {
             note("all values are equal, and every bound keeps them as they are".to_owned());
+        } else if self.is_cf() {
+            note(format!("the integers are {PACKED_BY_CF}"));
         } else if element_type.is_integer() {
             note(format!(
                 "{element_type} needs no bound: integers are kept exactly, in the narrowest type that holds them"
             ));
-        }
-        if self.is_cf() {
-            note(
-                "the integers are packed by the CF conventions; pack --from-cf keeps their bits, and the values they \
-                 stand for"
-                    .to_owned(),
-            );
         }
         if let Some((least, greatest)) = known.range_without_outliers {
             note(format!(
@@ -354,7 +349,7 @@ impl Tried<'_> {
     }
 
     fn is_cf(&self) -> bool {
-        is_packed(self.survey.element_type, self.sample.source.array().attributes())
+        is_packed_by_cf(&self.sample.source)
     }
 
     /// Commands for the marked bounds; without any, one for a thousandth of the range.

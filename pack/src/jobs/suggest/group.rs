@@ -14,7 +14,8 @@ use super::array::{
 use super::{Advised, SuggestReport, Suggestion};
 use crate::array::source::{Source, fill_check};
 use crate::error::{Error, Result, is_of_array, usage};
-use crate::jobs::rules::{PACKED_BY_CF, markers_of, properties};
+use crate::jobs::cf::attributes::PACKED_BY_CF;
+use crate::jobs::rules::{markers_of, properties};
 use crate::jobs::tree::{ArrayOutcome, Outcome, PathReport, each_array};
 use crate::metadata::coordinates::{coordinates, described};
 use crate::metadata::tree;
