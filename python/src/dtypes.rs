@@ -46,6 +46,11 @@ pub(crate) fn elements(descr: &Bound<'_, PyArrayDescr>) -> PyResult<Elements> {
             );
             return Err(PyTypeError::new_err(text));
         }
+        (b'O', _) => {
+            return Err(PyTypeError::new_err(
+                "an array of Python objects is not supported; give it a type of numbers, as array.astype(\"float32\")",
+            ));
+        }
         _ => return Err(unsupported(&descr.str()?)),
     };
     let swapped = descr.byteorder() == if cfg!(target_endian = "big") { b'<' } else { b'>' };

@@ -36,10 +36,20 @@ impl TryFrom<Map<String, Value>> for Options {
     fn try_from(members: Map<String, Value>) -> Result<Self, String> {
         for (name, value) in &members {
             serde_json::from_value::<PackOptions>(json!({ name: value }))
-                .map_err(|error| format!("--{name} is {value}: {error}"))?;
+                .map_err(|error| format!("--{name} is {value}{}", needed(&error.to_string())))?;
         }
         let options = serde_json::from_value(members.into());
         options.map(Self).map_err(|error| error.to_string())
+    }
+}
+
+/// An error of serde about a value, without Rust's words.
+fn needed(error: &str) -> String {
+    let after = |start: &str| Some(error.strip_prefix(start)?.split_once(", expected ")?.1);
+    match after("unknown variant ").or_else(|| after("invalid type: ")) {
+        Some("a boolean") => "; it must be True or False".to_owned(),
+        Some(choices) => format!("; it must be {}", choices.replace('`', "\"")),
+        None => format!(": {error}"),
     }
 }
 

@@ -207,6 +207,13 @@ def _written(dataset: Any, group: str) -> dict[str, bytes]:
     from zarr.storage import MemoryStore
 
     held: dict[str, Any] = {}
-    dataset.to_zarr(MemoryStore(held), group=group, zarr_format=3, consolidated=False, mode="a")
+    objects = [str(name) for name, one in dataset.variables.items() if one.dtype.kind == "O"]
+    try:
+        dataset.to_zarr(MemoryStore(held), group=group, zarr_format=3, consolidated=False, mode="a")
+    except ValueError as error:
+        if not objects:
+            raise
+        way = 'give arrays of Python objects a type, as array.astype("float32")'
+        raise ValueError(f"{', '.join(objects)}: {error}; {way}") from error
     below = f"{group}/" if group else ""
     return {key: value.to_bytes() for key, value in held.items() if key.startswith(below)}

@@ -169,16 +169,42 @@ def from_cf(ds: Any) -> dict[str, dict[str, Any]]:
     return _encodings(ds, "")
 
 
+def refuse_decoded(obj: Any, from_cf: Any) -> None:
+    """Refuses an object of xarray whose variables are all decoded, where attributes are to become codecs."""
+    groups = datasets(obj) if is_tree(obj) else {"": obj if hasattr(obj, "data_vars") else {obj.name or "": obj}}
+    variables = {
+        f"{group.strip('/')}/{name}".strip("/"): variable
+        for group, ds in groups.items()
+        for name, variable in getattr(ds, "variables", ds).items()
+    }
+    asked = [
+        (name, variable)
+        for name, variable in variables.items()
+        if (from_cf.get(name) if isinstance(from_cf, Mapping) else from_cf)
+    ]
+    decoded = [name for name, variable in asked if is_packed(variable.encoding)]
+    if decoded and not any(is_packed(variable.attrs) for _, variable in asked):
+        raise ValueError(
+            f"from_cf=True takes stored integers, and xarray has decoded {decoded[0] or 'the array'}; open it with mask_and_scale=False, "
+            "or write it by ds.to_zarr(…, encoding=zarr_recast.from_cf(ds))"
+        )
+
+
+def is_packed(attributes: Mapping[str, Any]) -> bool:
+    """Whether CF's attributes scale the values."""
+    return any(key in attributes for key in ("scale_factor", "add_offset"))
+
+
 def _encodings(ds: Any, group: str) -> dict[str, dict[str, Any]]:
     encodings = {}
     for variable_name, variable in ds.variables.items():
         name = f"{group.strip('/')}/{variable_name}".strip("/")
-        if any(key in variable.attrs for key in ("scale_factor", "add_offset")):
+        if is_packed(variable.attrs):
             raise ValueError(
                 f"{name}: its attributes still say how it is packed; open it with mask_and_scale=True, "
                 "or decode it with xarray.decode_cf"
             )
-        if any(key in variable.encoding for key in ("scale_factor", "add_offset")):
+        if is_packed(variable.encoding):
             try:
                 encodings[str(variable_name)] = _encoding(name, variable)
             except ValueError as error:

@@ -60,6 +60,22 @@ _SHORT_FLAG = re.compile(r"(?<!\S)-e(?= \d)")
 _LIMITS = re.compile(r"--limits (-?\d\S*|none) (-?\d\S*|none)(?!\S)")
 # Flags whose names differ from Python's parameters.
 _PARAMETERS = {"nan-to": "nan", "no-nan": "nan=None", "no-grid": "grid=False"}
+# Flags without a value.
+_SWITCHES = {
+    "allow-collisions",
+    "allow-constant",
+    "auto",
+    "from-cf",
+    "infinity",
+    "into-group",
+    "keep-sign",
+    "lossless",
+    "no-outside-links",
+    "overwrite",
+    "pow2",
+    "repack",
+    "sync",
+}
 
 
 def with_parameters(text: str) -> str:
@@ -67,6 +83,9 @@ def with_parameters(text: str) -> str:
 
     def parameter(flag: re.Match[str]) -> str:
         name = _PARAMETERS.get(flag[1], flag[1].replace("-", "_"))
+        if flag[1] in _SWITCHES:
+            says_more = flag.string.startswith(" is ", flag.end())
+            return name if says_more else f"{name}=True{flag[0].removeprefix(f'--{flag[1]}')}"
         return name if flag[2] is None else f"{name}={flag[2]}"
 
     # The way out of the default here is the opposite of the flag.

@@ -11,11 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Self, TypeAlias, TypeVar
 
+from ._cf import refuse_decoded
 from ._errors import outside, with_parameters
 from ._options import GOALS, by_path, for_all, number, of_one, options_json, own_of
 from ._progress import Show
 from ._recommendations import recommended
 from ._stores import Job, Place
+from ._trees import is_of_xarray
 
 _T = TypeVar("_T")
 # A setting for all arrays, or by the paths of arrays.
@@ -404,6 +406,8 @@ def pack(
     options = {name: by_path(value) for name, value in locals().items() if name not in _SETTINGS}
     if target is None and not dry_run:
         raise TypeError("pack needs a target, unless it is a dry run")
+    if is_of_xarray(source):
+        refuse_decoded(source, options["from_cf"])
     request = {
         "job": "pack",
         **_by_array(options),

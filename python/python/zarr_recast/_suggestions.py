@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ._cf import _PACKING
+from ._cf import _PACKING, is_packed
 from ._core import Advisor, SuggestFromBlocks, check_options, coordinates
 from ._encoding import _is_float, _regular_chunks, _Values, scalars_json
 from ._errors import with_parameters
@@ -96,6 +96,8 @@ class Suggestion:
 
     def _line(self) -> str:
         """The suggestion in one line."""
+        if _keeps_cf(self.details):
+            return self.notes[0]
         if self.recommended is None:
             why = self.details["no_information"] or next(iter(self.notes), "its rows say more")
             return f"no bound stands out: {why}"
@@ -135,6 +137,8 @@ class Suggestions(Mapping[str, Suggestion]):
         return len(self._suggestions)
 
     def __str__(self) -> str:
+        if not self and not self.errors:
+            return "nothing to suggest: no floating-point arrays but coordinates"
         lines = {_visible(name): one._line() for name, one in self.items()}
         lines |= {_visible(name): f"nothing to suggest: {why}" for name, why in self.errors.items()}
         width = max(map(len, lines), default=0)
@@ -239,7 +243,7 @@ def _arrays(obj: Any) -> tuple[dict[str, Any] | None, list[Node]]:
         arrays = {
             name: one
             for name, one in variables.items()
-            if _is_float(one.dtype) and name not in exact
+            if _is_data(one) and name not in exact
         }
         return arrays, nodes_of(groups, as_written=True)
     if hasattr(obj, "members"):  # of zarr
@@ -249,7 +253,7 @@ def _arrays(obj: Any) -> tuple[dict[str, Any] | None, list[Node]]:
         arrays = {
             path: node
             for path, node in sorted(members.items())
-            if hasattr(node, "shape") and path not in exact and _is_float(node.dtype)
+            if hasattr(node, "shape") and path not in exact and _is_data(node)
         }
         return arrays, nodes
     if hasattr(obj, "store_path"):
@@ -263,6 +267,11 @@ def _arrays(obj: Any) -> tuple[dict[str, Any] | None, list[Node]]:
             *(variable_node(str(name), one) for name, one in obj.coords.items()),
         ]
     return None, [("", [], {})]
+
+
+def _is_data(array: Any) -> bool:
+    """Whether an array has values with a bound, or integers that stand for such values by CF's attributes."""
+    return _is_float(array.dtype) or array.dtype.kind in "iu" and is_packed(array.attrs)
 
 
 def _node(path: str, node: Any) -> Node:
@@ -315,6 +324,8 @@ def _suggestion(obj: Any, options: str, advisor: Advisor | None, path: str) -> S
 
 def _calls(report: dict[str, Any], rows: tuple[Rung, ...]) -> list[str]:
     """Lines to copy, one for what is recommended, and one for each marked bound."""
+    if _keeps_cf(report):
+        return ["", "pack(…, from_cf=True)  # keeps the stored integers and what they stand for"]
     calls = []
     if "advice" in report:
         advice = report["advice"]
@@ -331,6 +342,11 @@ def _calls(report: dict[str, Any], rows: tuple[Rung, ...]) -> list[str]:
         kept = f"keeps {rung.mark} of the information" if "%" in rung.mark else rung.mark
         calls.append(f"encoding_for(…, max_abs_error={rung.max_abs_error!r}{grid})  # {kept}")
     return ["", *calls] if calls else []
+
+
+def _keeps_cf(report: dict[str, Any]) -> bool:
+    """Whether the array is best packed by its CF attributes."""
+    return any("--from-cf" in one["arguments"] for one in report["suggestions"])
 
 
 def _argument(kind: str, value: Any) -> str:
