@@ -6,7 +6,7 @@ pub(crate) const INVALID: [[&str; 4]; 53] = [
     [r#""complex128""#, "0", "[]", "data_type"],
     [r#""string""#, "0", "[]", "data_type"],
     [r#""r16""#, "0", "[]", "data_type"],
-    [r#""float8_e4m3fn""#, "0", "[]", "data_type"],
+    [r#""float8_e4m3b11fnu""#, "0", "[]", "data_type"],
     [r#""Float32""#, "0", "[]", "data_type"],
     [r#""datetime64""#, "0", "[]", "data_type"],
     [r#"{"name":"uint8","configuration":{"endian":"little"}}"#, "0", "[]", "data_type"],

@@ -41,13 +41,13 @@ impl Default for ByteOrder {
 /// use zarr_recast::{ElementType, data_type};
 /// let json = serde_json::json!({"name": "uint8"});
 /// assert_eq!(data_type::from_json(&json)?, ElementType::UInt8);
-/// let error = data_type::parse("float8_e4m3fn").unwrap_err();
-/// assert!(error.to_string().contains("float8_e4m3 is another type"));
+/// let error = data_type::parse("double").unwrap_err();
+/// assert!(error.to_string().contains("did you mean float64?"));
 /// # Ok::<(), zarr_recast::MetadataError>(())
 /// ```
 ///
 /// # Errors
-/// Not a data type, or not one of the 26 that the codecs support.
+/// Not a data type, or not one of the 27 that the codecs support.
 pub fn from_json(json: &Value) -> Result<ElementType, MetadataError> {
     parse(Json::from(json).text())
 }
@@ -139,10 +139,6 @@ fn named(name: &str) -> Result<ElementType, String> {
 fn nearest(name: &str) -> String {
     let nearest = match name {
         "bool" => "; the nearest is uint8, with other values",
-        "float8_e4m3fn" => {
-            "; float8_e4m3 is another type (its largest value is 240, not 448, and it has \
-             infinities), and the same bytes mean other values there"
-        }
         "float8_e4m3b11fnu" => "; float8_e4m3b11fnuz is another type with another range",
         "float8_e8m0fn" | "float8_e8m0" => "; the nearest is float8_e8m0fnu",
         "float" | "single" => "; did you mean float32?",

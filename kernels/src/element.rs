@@ -1,8 +1,8 @@
-//! The 26 element types and their facts.
+//! The 27 element types and their facts.
 
 use crate::error::named;
 
-/// One of the 26 numeric data types that the codecs work on.
+/// One of the 27 numeric data types that the codecs work on.
 ///
 /// An element takes a whole number of bytes in memory. The sub-byte types take one byte: `int2` and
 /// `int4` are kept sign-extended, the unsigned and float ones zero-extended. Unused upper bits are
@@ -30,6 +30,7 @@ pub enum ElementType {
     Float8E3M4,
     Float8E4M3,
     Float8E4M3B11Fnuz,
+    Float8E4M3Fn,
     Float8E4M3Fnuz,
     Float8E5M2,
     Float8E5M2Fnuz,
@@ -85,8 +86,10 @@ pub(crate) const BINARY64: FloatFormat =
 pub enum Specials {
     /// ±0; the top exponent holds ±Inf and NaNs.
     Ieee,
-    /// ±0; every other pattern is finite (`fn`).
+    /// ±0; every other pattern is finite (`fn` of less than a byte).
     FiniteOnly,
+    /// ±0; all ones, with either sign, is NaN; every other pattern is finite (`fn` of a byte).
+    FiniteAndNan,
     /// One zero; the pattern of −0 is the only NaN (`fnuz`).
     Fnuz,
     /// Unsigned powers of two: no sign, no zero, no subnormals; all ones is NaN (`e8m0fnu`).
@@ -114,6 +117,7 @@ impl ElementType {
         Self::Float8E3M4,
         Self::Float8E4M3,
         Self::Float8E4M3B11Fnuz,
+        Self::Float8E4M3Fn,
         Self::Float8E4M3Fnuz,
         Self::Float8E5M2,
         Self::Float8E5M2Fnuz,
@@ -127,7 +131,7 @@ impl ElementType {
     /// The Zarr name, the size of an element in bytes, and the format: the one table of facts.
     #[inline]
     const fn facts(self) -> (&'static str, usize, Format) {
-        use Specials::{FiniteOnly, Fnuz, Ieee, PowersOfTwo};
+        use Specials::{FiniteAndNan, FiniteOnly, Fnuz, Ieee, PowersOfTwo};
         const fn int(bits: u32) -> Format {
             Format::Integer { bits, signed: true }
         }
@@ -161,6 +165,7 @@ impl ElementType {
             Self::Float8E3M4 => ("float8_e3m4", 1, float(3, 4, 3, Ieee)),
             Self::Float8E4M3 => ("float8_e4m3", 1, float(4, 3, 7, Ieee)),
             Self::Float8E4M3B11Fnuz => ("float8_e4m3b11fnuz", 1, float(4, 3, 11, Fnuz)),
+            Self::Float8E4M3Fn => ("float8_e4m3fn", 1, float(4, 3, 7, FiniteAndNan)),
             Self::Float8E4M3Fnuz => ("float8_e4m3fnuz", 1, float(4, 3, 8, Fnuz)),
             Self::Float8E5M2 => ("float8_e5m2", 1, float(5, 2, 15, Ieee)),
             Self::Float8E5M2Fnuz => ("float8_e5m2fnuz", 1, float(5, 2, 16, Fnuz)),
@@ -217,7 +222,7 @@ impl ElementType {
         matches!(self.format(), Format::Integer { .. })
     }
 
-    /// Whether this is one of the 14 float types.
+    /// Whether this is one of the 15 float types.
     #[must_use]
     pub const fn is_float(self) -> bool {
         !self.is_integer()
@@ -297,13 +302,13 @@ impl FloatFormat {
         matches!(self.specials, Specials::Ieee)
     }
 
-    /// The exponent of the largest finite value, whose mantissa is all ones in every format.
+    /// The exponent of the largest finite value.
     #[must_use]
     pub const fn max_exponent(self) -> i32 {
         let top = (1 << self.exponent_bits) - 1 - self.bias;
         match self.specials {
             Specials::Ieee | Specials::PowersOfTwo => top - 1,
-            Specials::FiniteOnly | Specials::Fnuz => top,
+            Specials::FiniteOnly | Specials::FiniteAndNan | Specials::Fnuz => top,
         }
     }
 
@@ -322,6 +327,7 @@ impl FloatFormat {
         match self.specials {
             Specials::Ieee => Some(self.infinity_bits() | (1 << (self.mantissa_bits - 1))),
             Specials::FiniteOnly => None,
+            Specials::FiniteAndNan => Some((1 << (self.bits() - 1)) - 1),
             Specials::Fnuz => Some(1 << (self.bits() - 1)),
             Specials::PowersOfTwo => Some(0xff),
         }
@@ -336,8 +342,12 @@ impl FloatFormat {
     /// The bits of the largest finite value.
     #[must_use]
     pub const fn max_bits(self) -> u64 {
-        ((self.max_exponent() + self.bias) as u64) << self.mantissa_bits
-            | ((1 << self.mantissa_bits) - 1)
+        let top = ((self.max_exponent() + self.bias) as u64) << self.mantissa_bits
+            | ((1 << self.mantissa_bits) - 1);
+        match self.specials {
+            Specials::FiniteAndNan => top - 1,
+            Specials::Ieee | Specials::FiniteOnly | Specials::Fnuz | Specials::PowersOfTwo => top,
+        }
     }
 }
 

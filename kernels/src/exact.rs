@@ -1,6 +1,6 @@
 //! Values taken apart, rounded once, and put together, by integer arithmetic.
 //!
-//! A value is sign, integer magnitude and power of two, in which every value of all 26 types is exact. No conversion of the
+//! A value is sign, integer magnitude and power of two, in which every value of all 27 types is exact. No conversion of the
 //! language or of a library takes part.
 
 use crate::{ElementType, FloatFormat, Format, OutOfRange, Reason, Rounding, Scalar, Specials};
@@ -217,6 +217,10 @@ impl Decode for FloatFormat {
             Specials::Fnuz if negative && field == 0 && mantissa == 0 => {
                 return Exact::Nan { negative: false, payload: 1 << 63 };
             }
+            // One of each sign has no payload either.
+            Specials::FiniteAndNan if is_top && mantissa + 1 == 1 << self.mantissa_bits => {
+                return Exact::Nan { negative, payload: 1 << 63 };
+            }
             Specials::PowersOfTwo if is_top => {
                 return Exact::Nan { negative: false, payload: 1 << 63 };
             }
@@ -224,7 +228,7 @@ impl Decode for FloatFormat {
                 let exponent = field as i32 - self.bias;
                 return Exact::Finite { negative, magnitude: 1, exponent };
             }
-            Specials::Ieee | Specials::Fnuz | Specials::FiniteOnly => {}
+            Specials::Ieee | Specials::Fnuz | Specials::FiniteAndNan | Specials::FiniteOnly => {}
         }
         let implicit = u64::from(field != 0) << self.mantissa_bits;
         Exact::Finite {
@@ -247,6 +251,7 @@ impl Encode for FloatFormat {
                 let nan = self.nan_bits().ok_or(Reason::Nan)?;
                 return Ok(match self.specials {
                     Specials::Ieee => signed(negative, nan | payload >> (64 - self.mantissa_bits)),
+                    Specials::FiniteAndNan => signed(negative, nan),
                     Specials::FiniteOnly | Specials::Fnuz | Specials::PowersOfTwo => nan,
                 });
             }

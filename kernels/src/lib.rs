@@ -1,4 +1,4 @@
-//! Exact casts between the 26 numeric Zarr data types, with scalar maps, scale and offset.
+//! Exact casts between the 27 numeric Zarr data types, with scalar maps, scale and offset.
 //!
 //! This crate turns bytes into bytes: it knows no JSON, no Zarr and no I/O. A [`Plan`] is built once
 //! from [`Step`]s and then run over any number of slices:

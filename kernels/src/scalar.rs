@@ -13,7 +13,7 @@ use crate::float_environment::in_default_environment;
 use crate::reference;
 use crate::{ElementType, Format, OutOfRange, ParseError, Reason, Rounding, Specials};
 
-/// One value of one of the 26 types: map entries, scale, offset, fill values, and values in errors.
+/// One value of one of the 27 types: map entries, scale, offset, fill values, and values in errors.
 ///
 /// Two scalars are `==` if they have the same type and the same bits; [`Scalar::equals`] compares
 /// by value.
@@ -165,13 +165,17 @@ impl Scalar {
     /// assert_eq!(Scalar::range(ElementType::Int8).to_string(), "-128 to 127");
     /// // The shortest decimals that read back to these ends are 65500.0 and 60000.0.
     /// assert_eq!(Scalar::range(ElementType::Float16).to_string(), "-65504 to 65504");
+    /// assert_eq!(Scalar::range(ElementType::Float8E4M3Fn).to_string(), "-448 to 448");
     /// assert_eq!(Scalar::range(ElementType::Float8E5M2).to_string(), "-57344 to 57344");
     /// ```
     #[must_use]
     pub fn range(element_type: ElementType) -> impl fmt::Display {
         let (min, max) = (Self::min(element_type), Self::max(element_type));
         fmt::from_fn(move |f| match element_type {
-            ElementType::Float16 | ElementType::Float8E5M2 | ElementType::Float8E5M2Fnuz => {
+            ElementType::Float16
+            | ElementType::Float8E4M3Fn
+            | ElementType::Float8E5M2
+            | ElementType::Float8E5M2Fnuz => {
                 write!(f, "{} to {}", min.to_f64(), max.to_f64())
             }
             _ => write!(f, "{min} to {max}"),
@@ -328,7 +332,7 @@ impl fmt::Debug for Scalar {
     }
 }
 
-/// A Rust type that holds elements of one of the 26 types.
+/// A Rust type that holds elements of one of the 27 types.
 pub trait Element: bytemuck::Pod + Into<Scalar> + private::Sealed {
     /// The element type.
     const TYPE: ElementType;

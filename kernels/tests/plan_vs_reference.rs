@@ -243,9 +243,9 @@ fn casts_of_every_length(level: Level) {
     in_parallel(&lengths, |&length| {
         let mut random = Random::new(length as u64);
         let mut count = 0;
-        // Eleven of the pairs for each length, so that every pair has every remainder modulo 16.
+        // Eleven of the pairs for sixteen lengths, so that every pair has every remainder modulo 16.
         for turn in 0..11 {
-            let (source, target) = pairs[(length * 11 + turn) % pairs.len()];
+            let (source, target) = pairs[(length / 16 * 11 + turn) % pairs.len()];
             let cast = any_cast(target, &mut random);
             let mut elements = edges_of_pair(source, target, &mut random);
             elements.extend((0..200).map(|_| random.element(source)));

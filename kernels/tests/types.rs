@@ -12,6 +12,7 @@ fn facts_agree_with_the_table_of_the_specification() {
     assert_eq!(nan(E::Float8E3M4), Some(0x78));
     assert_eq!(nan(E::Float8E4M3), Some(0x7c));
     assert_eq!(nan(E::Float8E5M2), Some(0x7e));
+    assert_eq!(nan(E::Float8E4M3Fn), Some(0x7f));
     assert_eq!(nan(E::Float8E4M3Fnuz), Some(0x80));
     assert_eq!(nan(E::Float8E8M0Fnu), Some(0xff));
     assert_eq!(nan(E::BFloat16), Some(0x7fc0));
@@ -22,9 +23,10 @@ fn facts_agree_with_the_table_of_the_specification() {
     assert_eq!(E::Int4.min_bits(), 0xf8);
     assert_eq!(E::Int64.min_bits(), i64::MIN as u64);
     assert_eq!(E::UInt2.max_bits(), 3);
+    assert_eq!((E::Float8E4M3Fn.max_bits(), E::Float8E4M3Fn.min_bits()), (0x7e, 0xfe));
     assert_eq!(E::Float8E8M0Fnu.max_bits(), 0xfe);
-    assert_eq!(E::ALL.len(), 26);
-    assert_eq!(E::ALL.iter().collect::<HashSet<_>>().len(), 26, "ALL repeats none");
+    assert_eq!(E::ALL.len(), 27);
+    assert_eq!(E::ALL.iter().collect::<HashSet<_>>().len(), 27, "ALL repeats none");
     assert!(E::ALL.is_sorted_by_key(|element_type| element_type.is_float()), "integers first");
 }
 

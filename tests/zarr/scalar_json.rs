@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use zarr_recast::ElementType::{
-    BFloat16, Float4E2M1Fn, Float6E2M3Fn, Float8E4M3, Float8E4M3Fnuz, Float8E5M2, Float8E8M0Fnu,
-    Float16, Float32, Float64, Int2, Int4, Int8, Int16, Int64, UInt4, UInt8, UInt64,
+    BFloat16, Float4E2M1Fn, Float6E2M3Fn, Float8E4M3, Float8E4M3Fn, Float8E4M3Fnuz, Float8E5M2,
+    Float8E8M0Fnu, Float16, Float32, Float64, Int2, Int4, Int8, Int16, Int64, UInt4, UInt8, UInt64,
 };
 use zarr_recast::{ElementType, JsonScalar, Scalar, fill_value};
 
@@ -30,14 +30,16 @@ fn json_reads_as_bits() {
         (Float64, "0.1", 0x3fb9_9999_9999_999a), (Float64, "5e-324", 1), (Float64, "2e-324", 0),
         (Float64, "1.7976931348623157e308", 0x7fef_ffff_ffff_ffff),
         (Float16, "65519.99", 0x7bff), (Float16, "5", 0x4500), (BFloat16, "0.1", 0x3dcd),
-        (Float8E4M3, "240", 0x77), (Float4E2M1Fn, "-6", 0xf), (Float6E2M3Fn, "7.5", 0x1f),
+        (Float8E4M3, "240", 0x77), (Float8E4M3Fn, "-448", 0xfe), (Float8E4M3Fn, "464", 0x7e),
+        (Float4E2M1Fn, "-6", 0xf), (Float6E2M3Fn, "7.5", 0x1f),
         (Float8E8M0Fnu, "1", 127), (Float8E8M0Fnu, "1.5", 128), (Float8E8M0Fnu, "3.0", 128),
         // Zero keeps its sign where there is one.
         (Float32, "-0", 0x8000_0000), (Float32, "-0.0", 0x8000_0000), (Float8E4M3Fnuz, "-0.0", 0),
         (Float4E2M1Fn, "-0", 0x8),
         // Constants.
         (Float64, "\"NaN\"", 0x7ff8_0000_0000_0000), (BFloat16, "\"NaN\"", 0x7fc0),
-        (Float8E4M3, "\"NaN\"", 0x7c), (Float8E5M2, "\"NaN\"", 0x7e), (Float8E4M3Fnuz, "\"NaN\"", 0x80),
+        (Float8E4M3, "\"NaN\"", 0x7c), (Float8E4M3Fn, "\"NaN\"", 0x7f), (Float8E5M2, "\"NaN\"", 0x7e),
+        (Float8E4M3Fn, "\"0xff\"", 0xff), (Float8E4M3Fnuz, "\"NaN\"", 0x80),
         (Float8E8M0Fnu, "\"NaN\"", 0xff), (Float16, "\"Infinity\"", 0x7c00),
         (Float16, "\"+Infinity\"", 0x7c00), (Float16, "\"-Infinity\"", 0xfc00),
         (Float32, "\"\\u004eaN\"", 0x7fc0_0000),
@@ -71,6 +73,7 @@ fn json_that_is_no_scalar_of_its_type_is_refused_by_value_and_reason() {
         (Float8E8M0Fnu, "0", "out of range for float8_e8m0fnu"), (Float8E8M0Fnu, "-1", "out of range"),
         (Float8E8M0Fnu, "-0.0", "out of range"),
         (Float4E2M1Fn, "\"NaN\"", "float4_e2m1fn has no representation for \"NaN\""),
+        (Float8E4M3Fn, "480", "out of range"), (Float8E4M3Fn, "\"-Infinity\"", "no representation"),
         (Float8E4M3Fnuz, "\"Infinity\"", "no representation"), (Float8E8M0Fnu, "\"-Infinity\"", "no representation"),
         (Float32, "\"0x7fc0\"", "exactly 8 hex digits"), (Float32, "\"0x07fc00000\"", "exactly 8"),
         (Float32, "\"0x+fc00000\"", "exactly 8"), (Float32, "\"0x7fc0000g\"", "exactly 8"),

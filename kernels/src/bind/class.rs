@@ -63,6 +63,7 @@ impl Class {
             | ElementType::Float8E3M4
             | ElementType::Float8E4M3
             | ElementType::Float8E4M3B11Fnuz
+            | ElementType::Float8E4M3Fn
             | ElementType::Float8E4M3Fnuz
             | ElementType::Float8E5M2
             | ElementType::Float8E5M2Fnuz

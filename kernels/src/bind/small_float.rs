@@ -35,7 +35,7 @@ where
     match (DecodeByF16::new(format), format.specials) {
         (Some(decode), _) => stage(simd, Units(decode, each, store)),
         (None, Specials::PowersOfTwo) => stage(simd, Units(DecodeE8m0, each, store)),
-        (None, Specials::Ieee | Specials::FiniteOnly | Specials::Fnuz) => {
+        (None, Specials::Ieee | Specials::FiniteOnly | Specials::FiniteAndNan | Specials::Fnuz) => {
             stage(simd, Units(DecodeSmallFloat::new(format), each, store))
         }
     }
@@ -137,7 +137,10 @@ pub(super) fn encode<S: Simd>(simd: S, cast: &Cast, infinity_fails: bool) -> Opt
                 let encode = EncodeE8m0::<_, FAILS>(rounding);
                 stage(simd, Units(load::Float32, encode, SaturatedI8::<false>))
             }
-            Specials::Ieee | Specials::FiniteOnly | Specials::Fnuz => {
+            Specials::Ieee
+            | Specials::FiniteOnly
+            | Specials::FiniteAndNan
+            | Specials::Fnuz => {
                 let encode = EncodeSmallFloat::<_, FAILS>::new(format, rounding, FAILS && infinity_fails);
                 stage(simd, Units(load::Float32, encode, SaturatedI8::<false>))
             }

@@ -29,32 +29,32 @@ pub(crate) struct DecodeSmallFloat {
     unit: f32,
     /// To be added to an exponent, in place.
     rebias: i32,
-    /// The magnitude of infinity; beyond all magnitudes where there is none.
+    /// The magnitude of the greatest finite value, and that of infinity; greater ones than both are NaN.
+    max: i32,
     infinity: i32,
-    /// The pattern of the only NaN of a format without infinity; no byte where there is none.
+    /// The bits in which a magnitude beyond `max`, aligned, differs from the infinity or the NaN that it stands for.
+    to_special: i32,
+    /// The pattern of a NaN in place of −0; no byte where there is none.
     nan: i32,
 }
 
 impl DecodeSmallFloat {
     pub(crate) fn new(format: FloatFormat) -> Self {
-        let FloatFormat { mantissa_bits, bias, specials, .. } = format;
+        let FloatFormat { mantissa_bits, bias, .. } = format;
         let magnitude_bits = format.bits() - 1;
-        let (infinity, nan) = match specials {
-            Specials::Ieee => (format.infinity_bits() as i32, -1),
-            Specials::Fnuz => (i32::MAX, 1 << magnitude_bits),
-            // Powers of two have a decoder of their own.
-            Specials::FiniteOnly | Specials::PowersOfTwo => (i32::MAX, -1),
-        };
+        let shift = MANTISSA_BITS - mantissa_bits;
         let unit_exponent = format.min_exponent() - mantissa_bits as i32 + BIAS;
         Self {
-            shift: MANTISSA_BITS - mantissa_bits,
+            shift,
             sign_shift: 31 - magnitude_bits,
             magnitude: (1 << magnitude_bits) - 1,
             subnormal: (1 << mantissa_bits) - 1,
             unit: f32::from_bits((unit_exponent as u32) << MANTISSA_BITS),
             rebias: (BIAS - bias) << MANTISSA_BITS,
-            infinity,
-            nan,
+            max: format.max_bits() as i32,
+            infinity: format.infinity_bits() as i32,
+            to_special: (INFINITY_F32 | QUIET_F32) ^ nan_pattern(format) << shift,
+            nan: nan_for_negative_zero(format).into(),
         }
     }
 }
@@ -74,13 +74,22 @@ unsafe impl<S: Simd> Load<S> for DecodeSmallFloat {
         // A subnormal is its mantissa in units; the product with a power of two is exact.
         let subnormal = (simd.i32_to_f32(magnitude) * self.unit).to_bits();
         let finite = magnitude.gt(self.subnormal).select(normal, subnormal);
-        let is_nan = magnitude.gt(self.infinity);
-        let special = aligned | INFINITY_F32;
-        let special = is_nan.select(special | QUIET_F32, special);
-        let value = (is_nan | magnitude.eq(self.infinity)).select(special, finite);
+        let special = aligned ^ self.to_special;
+        let special = magnitude.gt(self.infinity).select(special | QUIET_F32, special);
+        let value = magnitude.gt(self.max).select(special, finite);
         let value = value | (byte.shl_by(self.sign_shift) & i32::MIN);
         F32s::from_bits(byte.select_eq(self.nan, INFINITY_F32 | QUIET_F32, value))
     }
+}
+
+/// The pattern of the canonical NaN, which is a magnitude in all formats but `fnuz`.
+fn nan_pattern(format: FloatFormat) -> i32 {
+    format.nan_bits().unwrap_or_default() as i32
+}
+
+/// The pattern of a NaN in place of −0; no byte where there is none.
+fn nan_for_negative_zero(format: FloatFormat) -> i16 {
+    if format.specials == Specials::Fnuz { 1 << (format.bits() - 1) } else { -1 }
 }
 
 /// Decodes one-byte floats of at most five bits of exponent by way of `float16`: with exponent and mantissa moved to
@@ -91,9 +100,10 @@ pub(crate) struct DecodeByF16 {
     shift: u32,
     sign_shift: u32,
     magnitude: i16,
-    /// The magnitude of infinity, in place; beyond all magnitudes where there is none.
-    infinity: i16,
-    /// The pattern of the only NaN of a format without infinity; no byte where there is none.
+    /// The least magnitude, aligned, that stands for infinity or NaN; beyond all magnitudes where there is none.
+    special: i16,
+    /// As in [`DecodeSmallFloat`].
+    to_special: i16,
     nan: i16,
     /// What the bits are to be multiplied with.
     scale: f32,
@@ -114,7 +124,9 @@ unsafe fn load_half<S: Simd, const UNIT: usize>(simd: S, p: *const u8) -> I16s<S
 fn is_part_of_f16(format: FloatFormat) -> bool {
     match format.specials {
         Specials::Ieee => format.exponent_bits <= BINARY16.exponent_bits,
-        Specials::FiniteOnly | Specials::Fnuz => format.exponent_bits < BINARY16.exponent_bits,
+        Specials::FiniteOnly | Specials::FiniteAndNan | Specials::Fnuz => {
+            format.exponent_bits < BINARY16.exponent_bits
+        }
         Specials::PowersOfTwo => false,
     }
 }
@@ -130,20 +142,16 @@ impl DecodeByF16 {
         if !is_part_of_f16(format) {
             return None;
         }
-        let FloatFormat { mantissa_bits, bias, specials, .. } = format;
+        let FloatFormat { mantissa_bits, bias, .. } = format;
         let (half, magnitude_bits) = (BINARY16, format.bits() - 1);
         let shift = half.mantissa_bits - mantissa_bits;
-        let (infinity, nan) = match specials {
-            Specials::Ieee => ((format.infinity_bits() as i16) << shift, -1),
-            Specials::Fnuz => (0x7fff, 1 << magnitude_bits),
-            Specials::FiniteOnly | Specials::PowersOfTwo => (0x7fff, -1),
-        };
         Some(Self {
             shift,
             sign_shift: half.bits() - 1 - magnitude_bits,
             magnitude: (1 << magnitude_bits) - 1,
-            infinity,
-            nan,
+            special: (format.max_bits() as i16 + 1) << shift,
+            to_special: (F16_INFINITY | F16_QUIET) ^ (nan_pattern(format) as i16) << shift,
+            nan: nan_for_negative_zero(format),
             scale: power_of_two(half.bias - bias),
         })
     }
@@ -160,8 +168,8 @@ unsafe impl<S: Simd> Load<S> for DecodeByF16 {
         let byte = unsafe { load_half::<S, UNIT>(simd, p) };
         let magnitude = byte & self.magnitude;
         let aligned = magnitude.shl_by(self.shift);
-        let special = aligned | F16_INFINITY;
-        let value = aligned.max::<true>(self.infinity).select_eq(aligned, special, aligned);
+        let special = aligned ^ self.to_special;
+        let value = aligned.max::<true>(self.special).select_eq(aligned, special, aligned);
         let value = value | (byte.shl_by(self.sign_shift) & i16::MIN);
         let value = byte.select_eq(self.nan, F16_INFINITY | F16_QUIET, value);
         simd.f16_to_f32(value)[UNIT % 2] * self.scale

@@ -1,7 +1,7 @@
 //! What `cast_value` and `scale_offset` mean, worked out a second time for the tests.
 //!
 //! It shares neither code nor method with `recast_kernels`: values are quadruple-precision floats of
-//! `rustc_apfloat` (113 bits, in which every value of the 26 types is exact). The wide floats are
+//! `rustc_apfloat` (113 bits, in which every value of the 27 types is exact). The wide floats are
 //! rounded by that crate on a format of the target's precision and smallest exponent, but with no
 //! largest exponent to speak of; the types of up to 8 bits are rounded by looking for the two
 //! neighbours in a sorted table of all their values; arithmetic is that crate's. Of `recast_kernels`
@@ -125,6 +125,8 @@ struct Small {
 enum Beyond {
     Nothing,
     InfinityAndNan,
+    /// NaN in the place of the greatest magnitude, with either sign.
+    NanForGreatest,
     /// NaN in the place of −0.
     NanForNegativeZero,
 }
@@ -155,6 +157,7 @@ fn kind(element_type: ElementType) -> Kind {
         E::Float8E3M4 => small(3, 4, 3, 15.5, Beyond::InfinityAndNan),
         E::Float8E4M3 => small(4, 3, 7, 240.0, Beyond::InfinityAndNan),
         E::Float8E4M3B11Fnuz => small(4, 3, 11, 30.0, Beyond::NanForNegativeZero),
+        E::Float8E4M3Fn => small(4, 3, 7, 448.0, Beyond::NanForGreatest),
         E::Float8E4M3Fnuz => small(4, 3, 8, 240.0, Beyond::NanForNegativeZero),
         E::Float8E5M2 => small(5, 2, 15, 57344.0, Beyond::InfinityAndNan),
         E::Float8E5M2Fnuz => small(5, 2, 16, 57344.0, Beyond::NanForNegativeZero),
@@ -245,11 +248,15 @@ impl Value {
                 if small.beyond == Beyond::InfinityAndNan && magnitude == small.infinity() {
                     Self::Infinite { negative }
                 } else if value > double(small.max) {
-                    assert!(
-                        small.beyond == Beyond::InfinityAndNan,
-                        "no pattern beyond the maximum"
-                    );
-                    let payload = (magnitude - small.infinity()) << (52 - small.mantissa_bits);
+                    let payload = match small.beyond {
+                        Beyond::InfinityAndNan => {
+                            (magnitude - small.infinity()) << (52 - small.mantissa_bits)
+                        }
+                        Beyond::NanForGreatest => 1 << 51,
+                        Beyond::Nothing | Beyond::NanForNegativeZero => {
+                            panic!("no pattern beyond the maximum")
+                        }
+                    };
                     Self::Nan { negative, payload }
                 } else {
                     Self::Finite(if negative { -value } else { value })
@@ -334,6 +341,7 @@ pub(crate) fn cast_all_modes(
                 Kind::Small(small) => match small.beyond {
                     Beyond::Nothing => Err(Reason::Nan),
                     Beyond::InfinityAndNan => Ok(nan(small.exponent_bits, small.mantissa_bits)),
+                    Beyond::NanForGreatest => Ok(if negative { 0xff } else { 0x7f }),
                     Beyond::NanForNegativeZero => Ok(0x80),
                 },
                 Kind::PowerOfTwo => Ok(0xff),
@@ -545,8 +553,9 @@ fn to_table(
             [Ok(bits + if negative { small.sign_bit() } else { 0 }); 3]
         }
         (Kind::Small(small), None) => out_of_range(infinity(kind, negative).unwrap_or_else(|| {
-            // In the types without infinities the maximum is the last pattern but the sign.
-            small.sign_bit() - 1 + if negative { small.sign_bit() } else { 0 }
+            // In the types without infinities the maximum is the last pattern but the sign, or the one before it.
+            let last = small.sign_bit() - 1 - u64::from(small.beyond == Beyond::NanForGreatest);
+            last + if negative { small.sign_bit() } else { 0 }
         })),
         (_, Some(bits)) if !negative => [Ok(bits); 3],
         _ if negative || value < double(1.0) => out_of_range(0),
@@ -590,6 +599,7 @@ pub(crate) fn operate(
         E::Float6E2M3Fn => on_grid::<4, 0>(operation, element_type, x, y),
         E::Float6E3M2Fn => on_grid::<3, -2>(operation, element_type, x, y),
         E::Float8E4M3B11Fnuz => on_grid::<4, -10>(operation, element_type, x, y),
+        E::Float8E4M3Fn => on_grid::<4, -6>(operation, element_type, x, y),
         E::Float8E4M3Fnuz => on_grid::<4, -7>(operation, element_type, x, y),
         E::Float8E5M2Fnuz => on_grid::<3, -15>(operation, element_type, x, y),
         E::Float8E3M4 => on_ieee::<Float8E3M4S>(operation, x, y, overflow),
@@ -640,13 +650,13 @@ fn on_grid<const PRECISION: usize, const MIN_EXP: ExpInt>(
     x: u64,
     y: u64,
 ) -> Result<u64, Reason> {
-    let (Value::Finite(x), Value::Finite(y)) =
+    let (Value::Finite(left), Value::Finite(right)) =
         (Value::of(element_type, x), Value::of(element_type, y))
     else {
-        return Ok(0x80); // the one NaN
+        return Ok(x); // a NaN, for operands are finite
     };
     let grid = exactly::<_, Grid<PRECISION, MIN_EXP>>;
-    let result: Quad = exactly(operation.apply(grid(x), grid(y)));
+    let result: Quad = exactly(operation.apply(grid(left), grid(right)));
     // The operation has rounded, so the rounding asked for here does nothing.
     let [result, ..] = cast_all_modes(Value::Finite(result), element_type, Rounding::TowardsZero);
     result.map_err(|_| Reason::Overflow)

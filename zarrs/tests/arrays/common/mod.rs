@@ -81,7 +81,7 @@ pub fn write_all(array: &Array<Store>, bytes: &[u8]) -> Result<(), ArrayError> {
 pub fn element_type(array: &Array<Store>) -> ElementType {
     use zarrs::plugin::ExtensionName;
     let name = array.data_type().name_v3().expect("a name");
-    ElementType::from_name(&name).expect("one of the 26 types")
+    ElementType::from_name(&name).expect("one of the 27 types")
 }
 
 /// The part of the C-order array `bytes` that `subset` selects.
