@@ -52,7 +52,8 @@
 //!
 //! # Registration
 //! zarrs finds linked codecs by itself, so `use zarrs_recast as _;` is enough for `cast_value`,
-//! `scale_offset`, `numcodecs.astype` and `numcodecs.delta` (without any mention the linker drops the crate). Call
+//! `scale_offset`, `numcodecs.astype`, `numcodecs.delta` and the data type `float8_e4m3fn`, which zarrs lacks (without any
+//! mention the linker drops the crate). zarrs reads and writes elements of this type as `ArrayBytes`. Call
 //! [`register`] to be independent of the linker, to replace other codecs with the same names, and to read
 //! `numcodecs.fixedscaleoffset` exactly, which zarrs has too.
 //!
@@ -131,6 +132,7 @@ mod codec;
 mod delta;
 mod element_error;
 mod explain;
+mod float8_e4m3fn;
 mod fuse;
 mod partial;
 mod plugin;

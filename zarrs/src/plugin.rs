@@ -9,6 +9,9 @@ use zarrs::array::codec::api::{
     self, CodecPluginV2, CodecPluginV3, CodecRuntimePluginV2, CodecRuntimePluginV3, CodecTraitsV2,
     CodecTraitsV3,
 };
+use zarrs::array::data_type::api::{
+    DataTypeRuntimePluginV3, DataTypeTraitsV3, register_data_type_v3,
+};
 use zarrs::metadata::Configuration;
 use zarrs::metadata::v2::MetadataV2;
 use zarrs::metadata::v3::MetadataV3;
@@ -18,6 +21,7 @@ use crate::bound::Settings;
 use crate::byte_order::FilterOrders;
 use crate::codec::{Names, RecastCodec};
 use crate::delta::{self, Delta};
+use crate::float8_e4m3fn::{self, Float8E4M3Fn};
 #[cfg(feature = "transpose")]
 use crate::transpose::{self, Transpose};
 
@@ -83,8 +87,8 @@ impl CodecTraitsV2 for DeltaPlugin {
 
 /// Makes zarrs use this crate's codecs, whatever else is linked.
 ///
-/// Linking this crate is enough for `cast_value`, `scale_offset`, `numcodecs.astype` and `numcodecs.delta`, which
-/// zarrs 0.23 does not have. Calling this function once, before an array is opened or created,
+/// Linking this crate is enough for `cast_value`, `scale_offset`, `numcodecs.astype`, `numcodecs.delta` and the data type
+/// `float8_e4m3fn`, which zarrs 0.23 does not have. Calling this function once, before an array is opened or created,
 ///
 /// - makes sure that the linker keeps the crate;
 /// - gives these codecs precedence over others of the same name in the program: registered codecs come first, and
@@ -105,6 +109,10 @@ pub fn register() {
                 move |metadata: &MetadataV3| from_v3(names, metadata),
             ));
         }
+        register_data_type_v3(DataTypeRuntimePluginV3::new(
+            |name| name == float8_e4m3fn::NAME,
+            <Float8E4M3Fn as DataTypeTraitsV3>::create,
+        ));
         for names in [Names::FIXED_SCALE_OFFSET, Names::AS_TYPE] {
             api::register_codec_v2(CodecRuntimePluginV2::new(
                 move |name| name == names.v2,

@@ -13,7 +13,8 @@ use crate::error::Result;
 use crate::scan::grid::Distance;
 use crate::scan::lattice::Lattice;
 
-/// The floating-point types for a relative error: smallest first, and of one size the most precise first.
+/// The floating-point types for a relative error: smallest first, and of one size the most precise first. `float8_e4m3fn` is
+/// not among them, for no registry has it.
 const FLOATS: [ElementType; 6] = [
     ElementType::Float8E3M4,
     ElementType::Float8E4M3,

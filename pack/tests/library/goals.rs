@@ -205,6 +205,8 @@ fn floating_point_targets_go_with_an_absolute_error_and_a_scale() {
     let trial = trial(&values, json!(0.0));
     for goal in [
         json!({"data-type": "float8_e4m3", "auto": true}),
+        json!({"data-type": "float8_e4m3fn", "auto": true}),
+        json!({"data-type": "float8_e4m3fn", "scale": 1}),
         json!({"data-type": "float8_e5m2fnuz", "auto": true}),
         json!({"data-type": "float4_e2m1fn", "auto": true}),
         json!({"data-type": "bfloat16", "scale": 1}),

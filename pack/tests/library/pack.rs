@@ -358,12 +358,13 @@ fn values_out_of_range_are_refused_clamped_or_wrapped() {
     let document = trial.metadata();
     assert_eq!(configuration(&document, "cast_value").unwrap()["out_of_range"], "wrap");
     // A type without infinity holds its greatest value instead.
-    let kelvin = crate::common::trial(&kelvin(100), json!("NaN"));
-    let report = kelvin.pack(options(
-        json!({"scale": 1, "data-type": "float8_e4m3fnuz", "out-of-range": "clamp"}),
-    ));
-    assert_eq!(report.unwrap().counts.clamped, 100);
-    assert!(read_f32(&kelvin.output()).iter().all(|&value| value == 240.0));
+    for (name, scale, greatest) in [("float8_e4m3fnuz", 1, 240.0), ("float8_e4m3fn", 2, 224.0)] {
+        let kelvin = crate::common::trial(&kelvin(100), json!("NaN"));
+        let report = kelvin
+            .pack(options(json!({"scale": scale, "data-type": name, "out-of-range": "clamp"})));
+        assert_eq!(report.unwrap().counts.clamped, 100, "{name}");
+        assert!(read_f32(&kelvin.output()).iter().all(|&value| value == greatest), "{name}");
+    }
 }
 
 /// A type alone is no request to cast: integers that do not fit are refused, whatever is done with values out of range.

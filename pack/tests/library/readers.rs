@@ -43,7 +43,7 @@ fn types_that_gdal_lacks_are_neither_chosen_nor_taken() {
         (report.data_type, report.readers.unwrap().gdal),
         (ElementType::Float32, Some(GDAL))
     );
-    for name in ["float8_e4m3", "float16", "bfloat16", "int4"] {
+    for name in ["float8_e4m3", "float8_e4m3fn", "float16", "bfloat16", "int4"] {
         let asked = json!({"max-abs-error": 0.5, "data-type": name, "readers": ["gdal"]});
         let error = trial.refuses(options(asked));
         assert!(error.contains(&format!("--data-type {name}")) && error.contains(GDAL), "{error}");

@@ -137,9 +137,12 @@ fn the_place_changes_metadata_only() {
 #[test]
 fn arrays_without_shards_are_read_by_chunks_and_types_that_numpy_lacks_need_ml_dtypes() {
     let trial = Trial::new(&[1.5_f32; 8], 8, json!({}));
-    let float8 = options(json!({"data-type": "float8_e4m3", "max-abs-error": 0.01}));
-    let readers = trial.pack(float8).unwrap().readers.unwrap();
-    assert!(readers.needs_ml_dtypes);
+    for name in ["float8_e4m3", "float8_e4m3fn"] {
+        let float8 = options(json!({"data-type": name, "max-abs-error": 0.01}));
+        let readers = trial.pack(float8).unwrap().readers.unwrap();
+        assert!(readers.needs_ml_dtypes && readers.needs_zarr_recast, "{name}");
+        assert_eq!((readers.zarrs, readers.gdal), (Reading::Chunks, None), "{name}");
+    }
     let readers = trial.pack(within(0.01)).unwrap().readers.unwrap();
     assert!(!readers.needs_ml_dtypes);
     assert_eq!((readers.zarr_python, readers.zarrs), (Reading::Chunks, Reading::Chunks));
