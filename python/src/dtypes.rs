@@ -142,7 +142,7 @@ fn is_numpys(element_type: ElementType) -> bool {
         && element_type != ElementType::BFloat16
 }
 
-/// The names of the 26 data types.
+/// The names of the 27 data types.
 pub(crate) fn names(py: Python<'_>) -> PyResult<Bound<'_, PyTuple>> {
     PyTuple::new(py, ElementType::ALL.iter().map(|element_type| element_type.name()))
 }

@@ -63,7 +63,7 @@ fn run_into(
 /// ValueError
 ///     An argument is invalid.
 /// TypeError
-///     An argument is of the wrong kind, or a data type is not one of the 26.
+///     An argument is of the wrong kind, or a data type is not one of the 27.
 #[pyfunction]
 #[pyo3(signature = (
     arr, *, target_dtype, rounding_mode, out_of_range_mode=None, scalar_map_entries=None
@@ -108,7 +108,7 @@ pub(crate) fn cast_array<'py>(
 /// ValueError
 ///     An argument is invalid.
 /// TypeError
-///     An argument is of the wrong kind, or a data type is not one of the 26.
+///     An argument is of the wrong kind, or a data type is not one of the 27.
 #[pyfunction]
 #[pyo3(signature = (arr, out, *, rounding_mode, out_of_range_mode=None, scalar_map_entries=None))]
 pub(crate) fn cast_array_into<'py>(

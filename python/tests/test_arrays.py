@@ -30,8 +30,8 @@ def same_bits(left, right):
     assert left.tobytes() == right.tobytes()
 
 
-def test_there_are_26_data_types_and_each_casts_to_each():
-    assert len(zr.DATA_TYPES) == len(set(zr.DATA_TYPES)) == 26
+def test_there_are_27_data_types_and_each_casts_to_each():
+    assert len(zr.DATA_TYPES) == len(set(zr.DATA_TYPES)) == 27
     for source in zr.DATA_TYPES:
         ones = cast(np.ones(3), source)
         assert ones.dtype == dtype(source)
@@ -199,9 +199,19 @@ def test_other_data_types_are_type_errors(bad):
         cast(np.zeros(2), bad)
 
 
-def test_float8_e4m3fn_is_refused_and_the_nearest_named():
-    with pytest.raises(TypeError, match="float8_e4m3 is another type"):
-        cast(np.zeros(2, ml_dtypes.float8_e4m3fn), "int8")
+def test_float8_e4m3fn_has_448_and_a_nan_of_each_sign_and_no_infinity():
+    numbers = np.array([448, -464, 2**-9, -0.0, np.nan, -np.nan], "float32")
+    fn = cast(numbers, ml_dtypes.float8_e4m3fn)
+    assert fn.view("uint8").tolist() == [0x7E, 0xFE, 1, 0x80, 0x7F, 0xFF]
+    same_bits(cast(fn, "float32"), fn.astype("float32"))
+    within = np.linspace(-464, 464, 20_001, dtype="float32")
+    same_bits(cast(within, fn.dtype), within.astype(fn.dtype))
+    with pytest.raises(zr.CastError, match="480.0 is out of range for float8_e4m3fn .-448 to 448"):
+        cast(np.array([480.0]), "float8_e4m3fn")
+    clamped = cast(np.array([480.0, -1e9]), "float8_e4m3fn", out_of_range_mode="clamp")
+    assert clamped.astype("float32").tolist() == [448, -448]
+    with pytest.raises(zr.CastError):
+        cast(np.array([np.inf]), "float8_e4m3fn", out_of_range_mode="clamp")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 far as they go."""
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -23,11 +24,22 @@ sys.path.insert(0, str(FOLDER))
 from read import elements  # noqa: E402
 
 # What zarr-python's own codecs refuse: types that they do not know, and chains that are checked against another type.
-REFUSED = ("No Zarr data type found", "Unsupported source dtype", "Unsupported target dtype", "is not representable in dtype")
+REFUSED = ("No Zarr data type found", "cast_value codec only supports", "Unsupported source dtype", "Unsupported target dtype",
+           "is not representable in dtype")
 
 
 def expected(store):
     return json.loads((store / "expected.json").read_text())["elements"]
+
+
+def expected_by_zarr_python(store):
+    """As `expected`, but zarr-python adds 0 where `scale_offset` has no offset, so −0 becomes 0 (docs/semantics.md)."""
+    metadata = json.loads((store / "array.zarr" / "zarr.json").read_text())
+    first = metadata["codecs"][0]
+    is_bare = first["name"] == "scale_offset" and "offset" not in first.get("configuration", {})
+    if not is_bare or not metadata["data_type"].startswith("float"):
+        return expected(store)
+    return [re.sub("^80*$", lambda zero: "0" * len(zero[0]), element) for element in expected(store)]
 
 
 def test_the_stores_are_those_of_the_vectors():
@@ -54,7 +66,7 @@ def test_zarr_python_s_own_codecs_return_the_same_elements_or_refuse():
                 assert any(reason in str(error) for reason in REFUSED), f"{store.name}: {error}"
                 refused.append(store.name)
             else:
-                assert found == expected(store), store.name
+                assert found == expected_by_zarr_python(store), store.name
     assert len(refused) < len(STORES) / 3, refused
 
 

@@ -50,11 +50,13 @@ test("arrays are written and read", async () => {
 
 test("stored types that JavaScript has no array for are read", async () => {
   const store = new Map();
-  const codecs = [{ name: "cast_value", configuration: { data_type: "float8_e4m3" } }, { name: "bytes" }];
-  const array = await create(store, codecs, { fillValue: 0 });
-  await zarr.set(array, null, { data: Float32Array.of(0, 1, -2, 240), shape: [4], stride: [1] });
-  assert.deepEqual([...store.get("/c/0")], [0, 0x38, 0xc0, 0x77]);
-  assert.deepEqual((await zarr.get(array)).data, Float32Array.of(0, 1, -2, 240));
+  for (const [dataType, greatest, code] of [["float8_e4m3", 240, 0x77], ["float8_e4m3fn", 448, 0x7e]]) {
+    const codecs = [{ name: "cast_value", configuration: { data_type: dataType } }, { name: "bytes" }];
+    const array = await create(store, codecs, { fillValue: 0 });
+    await zarr.set(array, null, { data: Float32Array.of(0, 1, -2, greatest), shape: [4], stride: [1] });
+    assert.deepEqual([...store.get("/c/0")], [0, 0x38, 0xc0, code]);
+    assert.deepEqual((await zarr.get(array)).data, Float32Array.of(0, 1, -2, greatest));
+  }
 });
 
 test("a chunk that cannot be decoded rejects with the element's index and value", async () => {

@@ -103,7 +103,7 @@ _LATER = {
 def register(*, fast_reads: bool = False) -> None:
     """Make zarr-python use these codecs for ``cast_value`` and ``scale_offset``.
 
-    Also adds the 15 data types that zarr-python lacks, if ``ml_dtypes`` is installed. The choice holds
+    Also adds the 16 data types that zarr-python lacks, if ``ml_dtypes`` is installed. The choice holds
     for this process and those that it starts, by the environment variables
     ``ZARR_CODECS__CAST_VALUE=zarr_recast.zarr.CastValue`` and
     ``ZARR_CODECS__SCALE_OFFSET=zarr_recast.zarr.ScaleOffset``. To make it without code, set them yourself.
