@@ -3,6 +3,7 @@
 //! `cargo bench --bench compare -- --help` lists the options; `docs/performance.md` says how to read
 //! the results.
 
+mod alignments;
 mod cases;
 mod measure;
 mod peers;
@@ -15,6 +16,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
+use recast_kernels::Level;
 
 use crate::cases::{Case, Scaling};
 use crate::measure::{Budget, Buffers, measure};
@@ -41,6 +43,9 @@ struct Options {
     /// Instead: what unusual elements cost, on every level with vectors
     #[arg(long)]
     unusual: bool,
+    /// Instead: what the place of the output in memory costs, on every level with vectors
+    #[arg(long, conflicts_with = "unusual")]
+    alignments: bool,
     /// Passed by cargo
     #[arg(long, hide = true)]
     bench: bool,
@@ -78,6 +83,9 @@ fn run(options: &Options) -> Result<bool, Error> {
     std::fs::create_dir_all(&folder)?;
     if options.unusual {
         return unusual_elements(&cases, options, &folder);
+    }
+    if options.alignments {
+        return alignments_of(&cases, options, &folder);
     }
     let peers = peers::all()?;
     let mut csv = report::Csv::create(&folder.join("compare.csv"))?;
@@ -132,7 +140,7 @@ fn unusual_elements(cases: &[Case], options: &Options, folder: &Path) -> Result<
     let started = Instant::now();
     let mut inputs = unusual::Inputs::new(MEDIUM);
     let mut rows = Vec::new();
-    for level in unusual::levels()? {
+    for level in levels()? {
         for case in cases {
             rows.extend(unusual::measure(case, level, &mut inputs)?);
         }
@@ -148,6 +156,36 @@ fn unusual_elements(cases: &[Case], options: &Options, folder: &Path) -> Result<
         println!("WRONG OUTPUT: {} on {}, {}: {why}", row.name, row.level, row.kind.name());
     }
     Ok(right)
+}
+
+/// Measures the cases on every level with vectors, with the output at several places; whether every output was right.
+fn alignments_of(cases: &[Case], options: &Options, folder: &Path) -> Result<bool, Error> {
+    let started = Instant::now();
+    let mut places = alignments::Places::new(MEDIUM);
+    let mut rows = Vec::new();
+    for level in levels()? {
+        for case in cases {
+            rows.push(alignments::measure(case, level, &mut places)?);
+        }
+        eprintln!("{level}: {} cases, {:.0?} so far", cases.len(), started.elapsed());
+    }
+    let path = folder.join("alignments.csv");
+    report::alignments_csv(&rows, &path)?;
+    report::alignments(&rows, options.rows || cases.len() <= 20);
+    println!("\n{:.0?}; all rows in {}", started.elapsed(), path.display());
+    let wrong: Vec<_> = rows.iter().filter_map(|row| Some((row, row.wrong.as_ref()?))).collect();
+    for (row, why) in &wrong {
+        println!("WRONG OUTPUT: {} on {}: {why}", row.name, row.level);
+    }
+    Ok(wrong.is_empty())
+}
+
+/// The levels that are compared: the one that `RECAST_LEVEL` names, or else all with vectors.
+fn levels() -> Result<Vec<Level>, Error> {
+    if let Some(level) = Level::forced()? {
+        return Ok(vec![level]);
+    }
+    Ok(Level::available().into_iter().filter(|&level| level != Level::Scalar).collect())
 }
 
 /// The build's folder, above this executable's: `target/release/deps/compare-…`.

@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use bytemuck::{Pod, Zeroable};
-use recast_kernels::{Level, Scalar, reference};
+use recast_kernels::{Level, Plan, Scalar, reference};
 
 use crate::cases::Case;
 use crate::peers::{Contender, Peer, Verdict};
@@ -258,6 +258,46 @@ pub(crate) fn measure(
         memcpy,
         peers: results.collect(),
     })
+}
+
+/// The seconds of so many calls of a plan.
+pub(crate) fn call(plan: &Plan, input: &[u8], output: &mut [u8], calls: u32) -> f64 {
+    let started = Instant::now();
+    for _ in 0..calls {
+        // A failure shows when the output is checked.
+        let _ = black_box(plan.run(input, black_box(&mut *output)));
+    }
+    started.elapsed().as_secs_f64()
+}
+
+/// The least seconds of a call of each of some variants, which take turns: `call` returns the seconds of so many calls of one.
+/// Variants that are not settled are measured again, for it may have been the machine.
+pub(crate) fn in_turns<const VARIANTS: usize>(
+    mut call: impl FnMut(usize, u32) -> f64,
+    is_settled: impl Fn(&[f64; VARIANTS]) -> bool,
+) -> [f64; VARIANTS] {
+    const SAMPLE: f64 = 20e-6;
+    /// Seconds for one variant, if all its samples were like the best one: being interrupted costs none of them.
+    const ENOUGH: f64 = 2e-3;
+    const ROUNDS: u32 = 8;
+    let mut best = [f64::INFINITY; VARIANTS];
+    let mut spent = [0.0; VARIANTS];
+    for turn in 0..5 * ROUNDS {
+        if turn >= ROUNDS && is_settled(&best) {
+            break;
+        }
+        let least = turn % ROUNDS < 3 && turn < 2 * ROUNDS;
+        for at in 0..VARIANTS {
+            if least || spent[at] < ENOUGH {
+                // The caches hold this variant's input from here on.
+                let first = call(at, 1);
+                let calls = (SAMPLE / first).ceil().max(1.0);
+                best[at] = best[at].min(call(at, calls as u32) / calls).min(first);
+                spent[at] += best[at] * (1.0 + calls);
+            }
+        }
+    }
+    best
 }
 
 /// Indices and what the reference makes of the elements there: all of a short input, else the two

@@ -9,7 +9,7 @@ use recast_kernels::{ElementType, OutOfRange, Rounding};
 use crate::Error;
 use crate::cases::{CORE, Case, Class, LONG_MAP, Scaling};
 use crate::measure::Row;
-use crate::unusual;
+use crate::{alignments, unusual};
 
 /// `compare.csv`: a line for each peer of each row, and one for a row without peers.
 pub(crate) struct Csv(csv::Writer<std::fs::File>);
@@ -377,6 +377,46 @@ pub(crate) fn unusual(rows: &[unusual::Row], every_row: bool) {
             row.all.times,
             row.all.element
         );
+    }
+}
+
+/// `alignments.csv`: a line for each case and level.
+pub(crate) fn alignments_csv(rows: &[alignments::Row], path: &Path) -> Result<(), Error> {
+    let mut csv = csv::Writer::from_path(path)?;
+    let distances = alignments::DISTANCES.map(|distance| distance.to_string());
+    csv.write_record(
+        ["case", "class", "level"].into_iter().chain(distances.each_ref().map(String::as_str)),
+    )?;
+    for row in rows {
+        let times = row.times.map(|time| format!("{time:.3}"));
+        let names = [row.name.as_str(), row.class.name(), row.level];
+        csv.write_record(names.into_iter().chain(times.each_ref().map(String::as_str)))?;
+    }
+    Ok(csv.flush()?)
+}
+
+/// Prints a table of the distances by level, and the rows with the slowest places; every row if asked for.
+pub(crate) fn alignments(rows: &[alignments::Row], every_row: bool) {
+    let levels: BTreeSet<&str> = rows.iter().map(|row| row.level).collect();
+    let names = alignments::DISTANCES.map(|distance| distance.to_string()).join(" | ");
+    println!("\n| output − input | {names} |\n|---|{}", "---|".repeat(alignments::DISTANCES.len()));
+    for level in levels {
+        let cells: Vec<String> = (0..alignments::DISTANCES.len())
+            .map(|place| {
+                let chosen = rows.iter().filter(|row| row.level == level);
+                let times: Vec<f64> = chosen.map(|row| row.times[place]).collect();
+                let mean = geomean(times.iter().copied());
+                format!("{mean:.2}, worst {:.2}", alignments::slowest(&times))
+            })
+            .collect();
+        println!("| {level} | {} |", cells.join(" | "));
+    }
+    println!();
+    let mut slowest: Vec<_> = rows.iter().collect();
+    slowest.sort_by(|a, b| alignments::slowest(&b.times).total_cmp(&alignments::slowest(&a.times)));
+    for row in slowest.into_iter().take(if every_row { usize::MAX } else { 10 }) {
+        let times = row.times.map(|time| format!("{time:>6.2}")).join(" ");
+        println!("{:<54} {:<7} {times}", row.name, row.level);
     }
 }
 

@@ -1,15 +1,12 @@
 //! What unusual but legal elements cost: the time of a run in which 1 % or all of the elements are of one
 //! kind, over the time of a run on ordinary ones.
 
-use std::hint::black_box;
-use std::time::Instant;
-
 use rand::{RngExt, SeedableRng, rngs::Xoshiro256PlusPlus};
 use recast_kernels::{ElementType, Format, Level, OutOfRange, Plan, Scalar, Step, reference};
 
 use crate::Error;
 use crate::cases::{Case, Class, Scaling, constant};
-use crate::measure::{Buffers, difference, expected};
+use crate::measure::{Buffers, call, difference, expected, in_turns};
 
 /// One element of so many is unusual, or all are.
 const ONE_IN: usize = 100;
@@ -66,14 +63,6 @@ pub(crate) struct Row {
 pub(crate) struct Cost {
     pub(crate) element: Scalar,
     pub(crate) times: f64,
-}
-
-/// The levels that are compared: the one that `RECAST_LEVEL` names, or else all with vectors.
-pub(crate) fn levels() -> Result<Vec<Level>, Error> {
-    if let Some(level) = Level::forced()? {
-        return Ok(vec![level]);
-    }
-    Ok(Level::available().into_iter().filter(|&level| level != Level::Scalar).collect())
 }
 
 /// Inputs of ordinary elements, of these with few unusual ones among them, and of unusual ones alone; and
@@ -194,48 +183,14 @@ fn glance(plan: &Plan, input: &[u8], output: &mut [u8]) -> f64 {
     best
 }
 
-/// The seconds of so many calls.
-fn call(plan: &Plan, input: &[u8], output: &mut [u8], calls: u32) -> f64 {
-    let started = Instant::now();
-    for _ in 0..calls {
-        // A failure shows when the output is checked.
-        let _ = black_box(plan.run(input, black_box(&mut *output)));
-    }
-    started.elapsed().as_secs_f64()
-}
-
 /// The time with each of the other inputs over that with the first, in turns.
 fn ratios(plan: &Plan, inputs: [&[u8]; 3], output: &mut [u8]) -> [f64; 2] {
-    const SAMPLE: f64 = 20e-6;
-    /// Seconds for one input, if all its samples were like the best one: being interrupted costs none of them.
-    const ENOUGH: f64 = 2e-3;
-    const ROUNDS: u32 = 8;
-    let mut best = [f64::INFINITY; 3];
-    let mut spent = [0.0; 3];
-    let mut round = |best: &mut [f64; 3], least: bool| {
-        for (at, input) in inputs.into_iter().enumerate() {
-            if least || spent[at] < ENOUGH {
-                // The caches hold this input from here on.
-                let first = call(plan, input, output, 1);
-                let calls = (SAMPLE / first).ceil().max(1.0);
-                best[at] = best[at].min(call(plan, input, output, calls as u32) / calls).min(first);
-                spent[at] += best[at] * (1.0 + calls);
-            }
-        }
-    };
-    for turn in 0..ROUNDS {
-        round(&mut best, turn < 3);
-    }
-    // What seems too slow is measured again, for it may have been the machine.
     let ratios = |[ordinary, few, all]: [f64; 3]| [few / ordinary, all / ordinary];
-    for turn in 0..4 * ROUNDS {
-        let [few, all] = ratios(best);
-        if few < 0.9 * GOALS.0 && all < 0.9 * GOALS.1 {
-            break;
-        }
-        round(&mut best, turn < 3);
-    }
-    ratios(best)
+    let is_settled = |best: &[f64; 3]| {
+        let [few, all] = ratios(*best);
+        few < 0.9 * GOALS.0 && all < 0.9 * GOALS.1
+    };
+    ratios(in_turns(|at, calls| call(plan, inputs[at], output, calls), is_settled))
 }
 
 /// The kind of an element that passes, if it is unusual.

@@ -114,7 +114,7 @@ fn bind_step(source: ElementType, step: &Step, level: Level) -> Option<Vec<Stage
 pub(crate) fn swap_bytes(element: ElementType, level: Level) -> Option<Stage> {
     let size = element.size();
     (size > 1).then(|| {
-        with_level!(level, simd => vector::swap_bytes(simd, size))
+        with_level!(level, simd => vector::move_bytes::<_, true>(simd, size))
             .unwrap_or_else(|| portable::swap_bytes(size))
     })
 }

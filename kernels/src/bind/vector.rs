@@ -9,7 +9,7 @@ use super::{
     unscaled,
 };
 use crate::level::with_level;
-use crate::ops::bytes::{FailsOn, LookUp, SwapBytes};
+use crate::ops::bytes::{FailsOn, LookUp, MoveBytes};
 use crate::pipeline::{Bytes, Retry, Then, stage};
 use crate::simd::{F64s, LookUpBytes, Simd};
 use crate::stages::Stage;
@@ -167,12 +167,13 @@ fn bind_fused<S: Simd>(simd: S, source: ElementType, steps: &[Step]) -> Option<S
     }
 }
 
-/// Reverses the bytes of elements of 2, 4 or 8 bytes.
-pub(super) fn swap_bytes<S: Simd>(simd: S, size: usize) -> Stage {
+/// Elements of 1, 2, 4 or 8 bytes as they are, or with their bytes in reverse.
+pub(super) fn move_bytes<S: Simd, const REVERSED: bool>(simd: S, size: usize) -> Stage {
     match size {
-        2 => stage(simd, SwapBytes::<2>),
-        4 => stage(simd, SwapBytes::<4>),
-        _ => stage(simd, SwapBytes::<8>),
+        1 => stage(simd, MoveBytes::<1, false>),
+        2 => stage(simd, MoveBytes::<2, REVERSED>),
+        4 => stage(simd, MoveBytes::<4, REVERSED>),
+        _ => stage(simd, MoveBytes::<8, REVERSED>),
     }
 }
 

@@ -4,12 +4,14 @@ use crate::evidence::Failing;
 use crate::pipeline::{Body, Each, infallible};
 use crate::simd::{I8s, LookUpBytes, Simd};
 
-/// The bytes of each element of `SIZE` bytes in reverse.
+/// The bytes of each element of `SIZE` bytes, in reverse or as they are.
 #[derive(Clone, Copy)]
-pub(crate) struct SwapBytes<const SIZE: usize>;
+pub(crate) struct MoveBytes<const SIZE: usize, const REVERSED: bool>;
 
 // SAFETY: a group of elements of `SIZE` bytes is `SIZE` registers, each of which is loaded and stored.
-unsafe impl<S: Simd, const SIZE: usize> Body<S> for SwapBytes<SIZE> {
+unsafe impl<S: Simd, const SIZE: usize, const REVERSED: bool> Body<S>
+    for MoveBytes<SIZE, REVERSED>
+{
     const SIZES: (usize, usize) = (SIZE, SIZE);
     type Fail = ();
 
@@ -19,8 +21,9 @@ unsafe impl<S: Simd, const SIZE: usize> Body<S> for SwapBytes<SIZE> {
             let place = register * S::BYTES;
             // SAFETY: the caller vouches for a group, which is `SIZE` registers.
             let x = unsafe { I8s::load(simd, from.wrapping_add(place)) };
+            let y = if REVERSED { simd.swap_bytes::<SIZE>(x) } else { x };
             // SAFETY: as above.
-            unsafe { simd.swap_bytes::<SIZE>(x).store(to.wrapping_add(place)) };
+            unsafe { y.store(to.wrapping_add(place)) };
         }
     }
 
