@@ -17,7 +17,7 @@ test program *filter:
 level level:
     RECAST_TEST_STRIDE=17 cargo test --workspace --test plan_vs_reference -- {{ level }}::
 
-# All tests.
+# All tests (the README's).
 test-all:
     cargo test --workspace
 

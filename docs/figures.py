@@ -230,7 +230,7 @@ def picture(recast):
 
 def first_command(recast, text):
     """What the README's first command prints; it is run as it stands there."""
-    command = shlex.split(re.search(r"^recast (pack .*)$", text, re.MULTILINE)[1])
+    command = shlex.split(re.search(r"^cargo run --release --bin recast -- (.*)$", text, re.MULTILINE)[1])
     with tempfile.TemporaryDirectory() as folder:
         (pathlib.Path(folder) / "examples").symlink_to(ROOT / "examples")
         return subprocess.run([recast, *command], check=True, capture_output=True, text=True, cwd=folder).stdout

@@ -70,12 +70,12 @@ if [[ -n $late ]]; then
         PATH="$work/readme/bin:$PATH"
         eval "$(grep -m1 '^pip install ' README.md | cut -d'#' -f1) --quiet --disable-pip-version-check"
         recast --version
-        command=$(grep -m1 '^recast pack' README.md)
+        command=$(grep -m1 '^cargo run --release --bin recast -- pack' README.md)
         example=$(sed -n '/^```python$/,/^```$/p' README.md | grep -v '^```')
         mkdir "$work/readme_example"
         ln -s "$PWD/examples" "$work/readme_example/"
         cd "$work/readme_example"
-        eval "$command --quiet"
+        eval "${command/cargo run --release --bin recast --/recast} --quiet"
         test "$(python -W error -c "$example")" = "float32 28.03"
     )
 

@@ -80,7 +80,7 @@ fn every_flag_in_the_documents_is_a_flag_of_the_command() {
 #[test]
 fn the_output_in_the_readme_is_that_of_its_command() {
     let readme = page("README.md");
-    let line = between(&readme, "```sh\nrecast ", "\n");
+    let line = between(&readme, "cargo run --release --bin recast -- ", "\n");
     let expected = between(between(&readme, "<!-- output -->", "<!-- end"), "```text\n", "```");
     let trial = Trial::empty();
     let examples = repository().join("examples");
