@@ -10,7 +10,7 @@ use super::{
 };
 use crate::level::with_level;
 use crate::ops::bytes::{FailsOn, LookUp, MoveBytes};
-use crate::pipeline::{Bytes, Retry, Then, stage};
+use crate::pipeline::{Bytes, Retry, Same, Then, stage};
 use crate::simd::{F64s, LookUpBytes, Simd};
 use crate::stages::Stage;
 use crate::{Affine, Cast, ElementType, Entries, Format, Level, OutOfRange, Step};
@@ -170,7 +170,7 @@ fn bind_fused<S: Simd>(simd: S, source: ElementType, steps: &[Step]) -> Option<S
 /// Elements of 1, 2, 4 or 8 bytes as they are, or with their bytes in reverse.
 pub(super) fn move_bytes<S: Simd, const REVERSED: bool>(simd: S, size: usize) -> Stage {
     match size {
-        1 => stage(simd, MoveBytes::<1, false>),
+        1 => stage(simd, Bytes(Same)),
         2 => stage(simd, MoveBytes::<2, REVERSED>),
         4 => stage(simd, MoveBytes::<4, REVERSED>),
         _ => stage(simd, MoveBytes::<8, REVERSED>),
