@@ -40,7 +40,7 @@ def test_a_source_that_is_missing_is_a_file_not_found_error(source, tmp_path):
 def test_a_target_that_is_there_is_a_file_exists_error(in_memory, source, tmp_path):
     target = zarr.storage.MemoryStore() if in_memory else tmp_path / "out.zarr"
     pack(source, target, max_abs_error=0.1)
-    with pytest.raises(FileExistsError, match="exists; overwrite replaces it") as caught:
+    with pytest.raises(FileExistsError, match="exists; overwrite=True replaces it") as caught:
         pack(source, target, max_abs_error=0.1)
     assert type(caught.value) is zarr_recast.ExistsError and isinstance(caught.value, ValueError)
 

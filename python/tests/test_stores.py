@@ -202,7 +202,7 @@ def test_places_that_cannot_be_written(source):
         zarr_recast.pack(source, StorePath(source, "sub/x"), max_abs_error=BOUND)
     target = filled(MemoryStore())
     before = objects(target)
-    with pytest.raises(ValueError, match="exists; overwrite replaces it"):
+    with pytest.raises(ValueError, match="exists; overwrite=True replaces it"):
         zarr_recast.pack(source, target, max_abs_error=BOUND)
     assert objects(target) == before
     zarr_recast.pack(source, target, max_abs_error=BOUND, overwrite=True)
@@ -337,7 +337,7 @@ def test_stores_of_fsspec_and_obstore(source, tmp_path):
         assert objects(target) == objects(expected)
         assert zarr_recast.verify(source, target, atol=BOUND).passed
         assert zarr_recast.verify(target, expected).passed
-        with pytest.raises(ValueError, match="exists; overwrite replaces it"):
+        with pytest.raises(ValueError, match="exists; overwrite=True replaces it"):
             zarr_recast.pack(source, target, max_abs_error=BOUND)
         zarr_recast.pack(source, target, max_abs_error=0.5, overwrite=True)
         assert not zarr_recast.verify(source, target, atol=BOUND).passed
