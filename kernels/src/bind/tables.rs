@@ -55,7 +55,7 @@ fn byte_table(results: &[Option<Scalar>], level: Level) -> Option<Stage> {
 }
 
 /// Whether copies go through registers. `memcpy` of glibc copies more than some KiB with `rep movsb`, which takes 20 times as
-/// long on a Zen 3 where output − input is 1 to 63 modulo 4,096 (glibc's bug 30994).
+/// long on a Zen 3 where output − input is 16 modulo 4,096 (glibc's bug 30994).
 const BY_REGISTERS: bool = cfg!(target_arch = "x86_64");
 
 /// Elements as they are, but for the unused bits of sub-byte types.
