@@ -115,7 +115,7 @@ impl core::fmt::Display for CastError {
             }
             Reason::OutOfRange => {
                 write!(f, " is out of range for {target} ({range})")?;
-                "clamp, wrap or map it"
+                if target.is_integer() { "clamp, wrap or map it" } else { "clamp or map it" }
             }
             Reason::Overflow => {
                 write!(f, ": scale and offset lead out of the range of {target} ({range})")?;

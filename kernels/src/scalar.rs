@@ -163,7 +163,7 @@ impl Scalar {
     /// ```
     /// use recast_kernels::{ElementType, Scalar};
     /// assert_eq!(Scalar::range(ElementType::Int8).to_string(), "-128 to 127");
-    /// // The shortest decimals that read back to these ends are 65500.0 and 60000.0.
+    /// // The shortest decimals that read back to these ends are 65500.0 and 57000.0.
     /// assert_eq!(Scalar::range(ElementType::Float16).to_string(), "-65504 to 65504");
     /// assert_eq!(Scalar::range(ElementType::Float8E4M3Fn).to_string(), "-448 to 448");
     /// assert_eq!(Scalar::range(ElementType::Float8E5M2).to_string(), "-57344 to 57344");
@@ -265,7 +265,7 @@ impl Scalar {
         }
     }
 
-    /// The shortest decimal that reads back (as f64, then rounded to the type) to the same bits.
+    /// The shortest decimal in the type's range that reads back (as f64, then rounded to the type) to the same bits.
     fn shortest_decimal(self) -> String {
         // The standard library compares with zero to choose a notation, and multiplies to read.
         in_default_environment(self, Self::decimal_in_default_environment)
@@ -278,10 +278,16 @@ impl Scalar {
             ElementType::Float32 => return format!("{:?}", f32::from_bits(self.bits as u32)),
             _ => {}
         }
+        let greatest = Self::max(self.element_type).to_f64();
         let reads_back = |text: &str| {
             text.parse::<f64>().is_ok_and(|read| {
-                Scalar::from(read).cast(self.element_type, Rounding::NearestEven, OutOfRange::Error)
-                    == Ok(self)
+                // Not 450 for 448: a reader may refuse what is beyond the greatest value.
+                read.abs() <= greatest
+                    && Scalar::from(read).cast(
+                        self.element_type,
+                        Rounding::NearestEven,
+                        OutOfRange::Error,
+                    ) == Ok(self)
             })
         };
         (0..17)
@@ -292,8 +298,8 @@ impl Scalar {
     }
 }
 
-/// The decimal value: integers exactly, floats as the shortest decimal that reads back to the same
-/// bits, else `NaN`, `Infinity` or `-Infinity`.
+/// The decimal value: integers exactly, floats as the shortest decimal in the type's range that reads back to the
+/// same bits, else `NaN`, `Infinity` or `-Infinity`.
 impl fmt::Display for Scalar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (Exact::of(*self), self.element_type.format()) {

@@ -43,6 +43,23 @@ fn prints_64_bit_integers_exactly_and_floats_shortest() {
     assert_eq!(text(f32::NEG_INFINITY.into()), "-Infinity");
 }
 
+/// Some readers may refuse 450 for 448.
+#[test]
+fn no_text_is_beyond_the_type_s_range() {
+    let text = |element_type| Scalar::max(element_type).to_string();
+    assert_eq!(text(ElementType::Float8E4M3Fn), "448.0");
+    assert_eq!(text(ElementType::Float8E5M2), "57000.0");
+    assert_eq!(text(ElementType::BFloat16), "3.3895e38");
+    for &element_type in ElementType::ALL.iter().filter(|t| t.is_float()) {
+        let ends = [Scalar::min(element_type), Scalar::max(element_type)];
+        let [least, greatest] = ends.map(Scalar::to_f64);
+        for end in ends {
+            let read = end.to_string().parse::<f64>().expect("a number");
+            assert!(least <= read && read <= greatest, "{end:?}");
+        }
+    }
+}
+
 #[test]
 fn every_value_of_up_to_16_bits_is_parsed_from_its_text() {
     for element_type in ElementType::ALL.iter().copied().filter(|t| t.bits() <= 16) {
@@ -94,6 +111,18 @@ fn errors_of_elements_speak_of_values_and_types_alone() {
         let plan = Plan::builder(ElementType::Float32).cast(Cast::new(target)).build().unwrap();
         let error = plan.run_to_vec(&value.to_ne_bytes()).unwrap_err().to_string();
         assert!(error.contains("uint8") && !error.contains("scalar_map"), "{error}");
+    }
+}
+
+#[test]
+fn errors_name_wrap_only_where_it_is_possible() {
+    for (target, way_out) in [
+        (ElementType::UInt8, "clamp, wrap or map it"),
+        (ElementType::Float8E4M3Fn, "clamp or map it"),
+    ] {
+        let plan = Plan::builder(ElementType::Float32).cast(Cast::new(target)).build().unwrap();
+        let error = plan.run_to_vec(&480_f32.to_ne_bytes()).unwrap_err().to_string();
+        assert!(error.ends_with(&format!("; {way_out}")), "{error}");
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) fn readers(report: &PackReport) -> Option<String> {
     match report.readers {
         Some(readers) if !report.dry_run => Some(readers::text(readers)),
         None if report.options.readers.contains(&Reader::Any) || report.options.lossless => {
-            Some(readers::ANY.to_owned())
+            Some(readers::of_plain(report.data_type))
         }
         Some(_) | None => None,
     }

@@ -1,9 +1,12 @@
 //! Which readers can open an array with value codecs; see docs/compatibility.md.
 
+use recast_kernels::ElementType;
 use recast_pack::report::{Readers, Reading};
 
 /// Of plain numbers.
-pub(super) const ANY: &str = "every reader of Zarr v3: no value codecs";
+pub(super) fn of_plain(element_type: ElementType) -> String {
+    format!("every reader of Zarr v3 that has {element_type}: no value codecs")
+}
 
 pub(super) fn text(readers: Readers) -> String {
     let Readers { needs_zarr_recast, needs_ml_dtypes, needs_pcodec, .. } = readers;

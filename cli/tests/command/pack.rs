@@ -4,6 +4,7 @@ use crate::common::{
     Sample, Trial, bytes, contents, create_group, kelvin, little_endian, metadata, names, path,
     quarters, recast, sharding, weather,
 };
+use recast_kernels::{ElementType, Scalar};
 use serde_json::{Value, json};
 
 /// 300 values around 290, a NaN among them.
@@ -336,6 +337,10 @@ fn the_readers_line_says_who_reads_what_of_the_chain_that_was_written() {
     let refused = line(280.0, &["--shard-codecs", "inside"]);
     assert!(refused.contains("not zarr-python 3.4.2, which opens no array"), "{refused}");
     assert!(refused.contains("--shard-codecs outside"), "{refused}");
+    // Not every reader has each type.
+    let trial = Trial::new(&[Scalar::max(ElementType::Float8E4M3Fn); 8], 8, json!({}));
+    let plain = trial.command(&["--lossless", "--readers", "any"]).prints();
+    assert!(plain.contains("every reader of Zarr v3 that has float8_e4m3fn"), "{plain}");
 }
 
 #[test]

@@ -134,7 +134,8 @@ pub struct PackReport {
     /// The chunks of the array.
     #[serde(skip)]
     pub chunks: u64,
-    /// Which readers can open the output; `None` without value codecs, when every reader of Zarr v3 can.
+    /// Which readers can open the output; `None` without value codecs, when every reader of Zarr v3 can
+    /// that has the data type.
     pub readers: Option<Readers>,
     /// How the array was packed.
     #[serde(skip)]
