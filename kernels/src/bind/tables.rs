@@ -61,18 +61,19 @@ const BY_REGISTERS: bool = cfg!(target_arch = "x86_64");
 /// Elements as they are, but for the unused bits of sub-byte types.
 pub(super) fn copy(element: ElementType, level: Level) -> Stage {
     let size = element.size();
+    if element.bits() < 8 {
+        return with_level!(level, simd => int_to_int::canonical(simd, element))
+            .unwrap_or_else(|| bind_table(element, &[], level));
+    }
     if BY_REGISTERS
-        && !(size == 1 && element.bits() < 8)
         && let Some(stage) = with_level!(level, simd => vector::move_bytes::<_, false>(simd, size))
     {
         return stage;
     }
-    match (size, element.bits()) {
-        (1, 8) => bind_loop(CopyBytes::<1>),
-        (1, _) => with_level!(level, simd => int_to_int::canonical(simd, element))
-            .unwrap_or_else(|| bind_table(element, &[], level)),
-        (2, _) => bind_loop(CopyBytes::<2>),
-        (4, _) => bind_loop(CopyBytes::<4>),
+    match size {
+        1 => bind_loop(CopyBytes::<1>),
+        2 => bind_loop(CopyBytes::<2>),
+        4 => bind_loop(CopyBytes::<4>),
         _ => bind_loop(CopyBytes::<8>),
     }
 }
