@@ -133,6 +133,23 @@ def test_every_data_type_is_encoded(source):
     assert (reopened[:].astype("float64") == 1).all()
     chunk = np.frombuffer(store["c/0/0"].to_bytes(), "<f8") if "c/0/0" in store else np.zeros(1)
     assert (chunk == 0).all()
+
+
+# −1 and 3 as TensorStore stores them.
+@pytest.mark.parametrize(
+    ("name", "chunk"),
+    [("float8_e4m3fn", b"\xb8\x44"), ("int4", b"\x0f\x03"), ("bfloat16", b"\x80\xbf\x40\x40")],
+)
+def test_types_that_zarr_lacks_are_read_in_zarr_v2_under_tensorstore_s_names(tmp_path, name, chunk):
+    metadata = {"zarr_format": 2, "shape": [3], "chunks": [2], "dtype": name, "compressor": None,
+                "fill_value": 1, "order": "C", "filters": None}
+    (tmp_path / ".zarray").write_text(json.dumps(metadata))
+    (tmp_path / "0").write_bytes(chunk)
+    array = zarr.open_array(tmp_path, mode="r")
+    assert array.dtype == getattr(ml_dtypes, name)
+    assert array[:].astype("int64").tolist() == [-1, 3, 1]
+    with pytest.raises(ValueError, match=f"{name} is only read in Zarr v2.*zarr_format=3"):
+        create(dtype=name, filters=None, zarr_format=2)
     pickle.loads(pickle.dumps(array.metadata))
 
 
