@@ -47,8 +47,8 @@ pub fn from_json_str(element_type: ElementType, text: &str) -> Result<Scalar, Me
     read(element_type, &Node::root("fill_value", text)?)
 }
 
-/// Writes a scalar so that [`from_json`] reads the same bits: the shortest decimal in the type's range; a hex
-/// string only for a NaN other than the canonical one.
+/// Writes a scalar so that [`from_json`] reads the same bits: the shortest decimal, of types of up to 16 bits
+/// one in their range; a hex string only for a NaN other than the canonical one.
 ///
 /// ```
 /// use zarr_recast::fill_value::to_json;

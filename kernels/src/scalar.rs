@@ -265,7 +265,8 @@ impl Scalar {
         }
     }
 
-    /// The shortest decimal in the type's range that reads back (as f64, then rounded to the type) to the same bits.
+    /// The shortest decimal that reads back (as f64, then rounded to the type) to the same bits, of types of up to 16 bits
+    /// one in their range.
     fn shortest_decimal(self) -> String {
         // The standard library compares with zero to choose a notation, and multiplies to read.
         in_default_environment(self, Self::decimal_in_default_environment)
@@ -298,8 +299,8 @@ impl Scalar {
     }
 }
 
-/// The decimal value: integers exactly, floats as the shortest decimal in the type's range that reads back to the
-/// same bits, else `NaN`, `Infinity` or `-Infinity`.
+/// The decimal value: integers exactly, floats as the shortest decimal that reads back to the same bits, of types of
+/// up to 16 bits one in their range, else `NaN`, `Infinity` or `-Infinity`.
 impl fmt::Display for Scalar {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (Exact::of(*self), self.element_type.format()) {
