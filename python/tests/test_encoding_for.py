@@ -119,6 +119,16 @@ def test_integers_are_kept_exactly_in_the_narrowest_type(dtype):
     assert encoding_for(np.arange(256, dtype="uint8"))["filters"] == ()
 
 
+def test_elements_of_one_byte_are_stored_in_several():
+    values = np.linspace(-400, 400, 500).astype(ml_dtypes.float8_e4m3fn)
+    encoding = encoding_for(values, max_abs_error=0.5)
+    array = zarr.create_array({}, shape=values.shape, **encoding)
+    assert encoding["filters"][-1].data_type.to_native_dtype() == "int16"
+    array[:] = values
+    assert abs(array[:].astype("float64") - values.astype("float64")).max() <= 0.5
+    assert "serializer" not in encoding_for(values, max_abs_error=16)
+
+
 def test_missing_values_come_back_bit_for_bit():
     data = temperatures()
     data[3], data[4] = -9999.0, 1e20

@@ -120,6 +120,7 @@ def encoding_for(
         as arguments of `zarr.create_array`, in Zarr v3; for a dataset, such a dictionary for each packed
         variable, and for a tree, such dictionaries for each group.
         ``fill_value`` is NaN for floats, unless the encoding of the variable has another.
+        Also ``serializer`` where elements of one byte, such as ``float8_e4m3fn``, are stored in several.
 
     Warns
     -----
@@ -360,11 +361,24 @@ def _encoding(values: _Values, arguments: Mapping[str, Any], name: str) -> dict[
     for beyond in choice.beyond_valid:
         warnings.warn(f"{name}{beyond}; limits=(…) forbids that", UserWarning, stacklevel=outside())
     fill = np.asarray(values.fill_value).astype(values.dtype)[()]
-    return {
-        "filters": value_codecs(json.loads(choice.codecs_json)),
+    filters = value_codecs(json.loads(choice.codecs_json))
+    encoding: dict[str, Any] = {
+        "filters": filters,
         "dtype": values.dtype,
         "fill_value": fill.item() if values.dtype.kind in "iuf" else fill,
     }
+    if values.dtype.itemsize == 1 and _stored_size(filters) > 1:
+        from zarr.codecs import BytesCodec
+
+        # By default zarr-python gives elements of one byte no byte order, which those that are stored need.
+        encoding["serializer"] = BytesCodec()
+    return encoding
+
+
+def _stored_size(filters: tuple[Any, ...]) -> int:
+    """The bytes of an element behind these filters; 0 if they do not cast."""
+    casts = [one.data_type for one in filters if hasattr(one, "data_type")]
+    return casts[-1].to_native_dtype().itemsize if casts else 0
 
 
 def value_codecs(codecs: list[dict[str, Any]]) -> tuple[Any, ...]:
