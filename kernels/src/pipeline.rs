@@ -56,15 +56,10 @@ struct Pipeline<S, B> {
 unsafe impl<S: Simd, B: Body<S>> Kernel for Pipeline<S, B> {
     const SIZES: (usize, usize) = B::SIZES;
     const CAN_FAIL: bool = size_of::<B::Fail>() > 0;
+    const GRANULE: usize = S::GROUPS * S::BYTES;
 
     #[inline(always)]
     fn run(kernel: Borrowed<'_, Self>, input: Input<'_>, output: Output<'_>) -> bool {
-        const {
-            assert!(
-                GRANULE.is_multiple_of(S::GROUPS * S::BYTES),
-                "a run is a whole number of iterations"
-            );
-        };
         // Copies: the local ones cannot alias the output, so they stay in registers.
         let Self { simd, body } = *kernel.get();
         let (from_size, to_size) = (S::BYTES * B::SIZES.0, S::BYTES * B::SIZES.1);

@@ -274,13 +274,17 @@ impl Plan {
         output: &mut [MaybeUninit<u8>],
         past_the_caches: bool,
     ) -> Result<(), RunError> {
-        in_default_environment((input, output), |(input, output)| {
-            if past_the_caches {
+        // Boxed: `in_default_environment` keeps its result in memory and reads all of it, and to read bytes of which only a few
+        // have just been written takes ten cycles.
+        let result = in_default_environment((input, output), |(input, output)| {
+            let result = if past_the_caches {
                 self.run_non_temporal(input, output)
             } else {
                 self.run_blocks(input, output)
-            }
-        })
+            };
+            result.map_err(Box::new)
+        });
+        result.map_err(|error| *error)
     }
 
     /// Runs all of a run, whose lengths are right.

@@ -6,8 +6,8 @@ use core::slice;
 
 use bytemuck::{Pod, Zeroable};
 
-/// Kernels take a multiple of this many elements, as the vectors of a loop hold together, so no loop for a
-/// remainder is compiled or run. [`run_all`](super::run_all) pads shorter runs.
+/// Each kernel takes a multiple of some number of elements, as the vectors of its loop hold together, so no loop for a remainder
+/// is compiled or run. [`run_all`](super::run_all) pads shorter runs. This is the greatest number, a multiple of all others.
 pub(crate) const GRANULE: usize = 64;
 
 /// What is borrowed, passed as a pointer. A reference would promise LLVM that nothing else is written there, which it notes

@@ -16,6 +16,7 @@ pub(crate) struct CopyBytes<const SIZE: usize>;
 unsafe impl<const SIZE: usize> Kernel for CopyBytes<SIZE> {
     const SIZES: (usize, usize) = (SIZE, SIZE);
     const CAN_FAIL: bool = false;
+    const GRANULE: usize = 1;
 
     #[inline(always)]
     fn run(_: Borrowed<'_, Self>, input: Input<'_>, output: Output<'_>) -> bool {

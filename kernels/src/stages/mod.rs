@@ -32,7 +32,7 @@ use bytemuck::Pod;
 /// A loop over a block, compiled once per level.
 ///
 /// # Safety
-/// If `output` holds as many elements as `input`, a multiple of [`GRANULE`], `run` initialises all of `output`, also where it
+/// If `output` holds as many elements as `input`, a multiple of `Self::GRANULE`, `run` initialises all of `output`, also where it
 /// returns true: the next stage reads it, and a caller's slice may be it.
 pub(crate) unsafe trait Kernel: Copy + Send + Sync + 'static {
     /// Size in bytes of an input and of an output element.
@@ -40,6 +40,9 @@ pub(crate) unsafe trait Kernel: Copy + Send + Sync + 'static {
 
     /// Whether `run` may return true.
     const CAN_FAIL: bool = true;
+
+    /// `run` takes a multiple of this many elements: a power of two, at most [`GRANULE`].
+    const GRANULE: usize = GRANULE;
 
     /// Converts a block. Returns true if the block needs the reference: an element may have failed, and
     /// the output must not be used.
@@ -49,7 +52,7 @@ pub(crate) unsafe trait Kernel: Copy + Send + Sync + 'static {
 /// The work of a [`Stage`] that is more than a kernel.
 ///
 /// # Safety
-/// As [`Kernel`].
+/// As [`Kernel`], with the granule of the stage.
 pub(crate) unsafe trait Run: Send + Sync + 'static {
     /// As [`Kernel::run`].
     fn run(&self, input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool;
@@ -80,6 +83,8 @@ pub(crate) struct Stage {
     pub(crate) sizes: (usize, usize),
     /// As [`Kernel::CAN_FAIL`].
     pub(crate) can_fail: bool,
+    /// As [`Kernel::GRANULE`].
+    granule: usize,
 }
 
 /// A kernel and its loop, their type forgotten: there are thousands, and a boxed type of its own would take each more bytes than
@@ -102,23 +107,29 @@ impl Stage {
     /// # Safety
     /// `run` is [`run_kernel`] of `K`, compiled with features that the CPU has.
     pub(crate) unsafe fn of_kernel<K: Kernel>(kernel: K, run: RunKernel) -> Self {
-        const { assert!(align_of::<K>() <= align_of::<Line>(), "the lines hold a kernel") };
+        const {
+            assert!(align_of::<K>() <= align_of::<Line>(), "the lines hold a kernel");
+            assert!(
+                K::GRANULE.is_power_of_two() && K::GRANULE <= GRANULE,
+                "buffers of short runs hold a granule"
+            );
+        };
         // SAFETY: the kernel's bytes, each of which may be uninitialised, borrowed as long as the kernel.
         let bytes = unsafe { slice::from_raw_parts((&raw const kernel).cast(), size_of::<K>()) };
         // SAFETY: the bytes are the kernel's, which the lines are aligned for; the caller vouches for `run`.
-        unsafe { Self::of_bytes(bytes, run, const { &(K::SIZES, K::CAN_FAIL) }) }
+        unsafe { Self::of_bytes(bytes, run, const { &(K::SIZES, K::CAN_FAIL, K::GRANULE) }) }
     }
 
-    /// The stage of a kernel's bytes with its loop, sizes and whether it may fail. Out of line and not generic: so it takes
+    /// The stage of a kernel's bytes with its loop, sizes, whether it may fail, and granule. Out of line and not generic: so it takes
     /// some bytes of each of the many places that bind a kernel.
     ///
     /// # Safety
-    /// `run` may be called with a kernel of these bytes, at the alignment of a [`Line`], and it has these sizes.
+    /// `run` may be called with a kernel of these bytes, at the alignment of a [`Line`], and it has these sizes and this granule.
     #[inline(never)]
     unsafe fn of_bytes(
         bytes: &[MaybeUninit<u8>],
         run: RunKernel,
-        (sizes, can_fail): &((usize, usize), bool),
+        &(sizes, can_fail, granule): &((usize, usize), bool, usize),
     ) -> Self {
         let line = |bytes: &[MaybeUninit<u8>]| {
             let mut line = Aligned([MaybeUninit::uninit(); size_of::<Line>()]);
@@ -126,12 +137,12 @@ impl Stage {
             line
         };
         let bytes = bytes.chunks(size_of::<Line>()).map(line).collect();
-        Self { work: Work::Kernel { bytes, run }, sizes: *sizes, can_fail: *can_fail }
+        Self { work: Work::Kernel { bytes, run }, sizes, can_fail, granule }
     }
 
     /// The stage of other work, with the sizes of its elements and whether it may fail.
     pub(crate) fn new(work: impl Run, sizes: (usize, usize), can_fail: bool) -> Self {
-        Self { work: Work::Other(Box::new(work)), sizes, can_fail }
+        Self { work: Work::Other(Box::new(work)), sizes, can_fail, granule: GRANULE }
     }
 
     /// As [`Kernel::run`].
@@ -207,6 +218,11 @@ pub(crate) fn block_len(stages: &[Stage], size: usize) -> usize {
     }
 }
 
+/// The number of elements of which all of these stages take a multiple.
+pub(crate) fn granule(stages: &[Stage]) -> usize {
+    stages.iter().map(|stage| stage.granule).fold(1, usize::max)
+}
+
 /// Runs stages one after another over a block of at most [`block_len`] elements (any number for a
 /// single stage). Initialises all of `output` if it holds as many elements as `input` and there is a
 /// stage. Returns true if the block needs the reference.
@@ -215,29 +231,35 @@ pub(crate) fn run_all(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<
     let (from, to) = (first.sizes.0, last.sizes.1);
     // A power of two, which the compiler does not know.
     let len = output.len() >> to.trailing_zeros();
-    let whole = len / GRANULE * GRANULE;
+    let granule = granule(stages);
+    let whole = len & !(granule - 1);
     let mut refused = false;
     if whole > 0 {
         refused = run_whole(stages, &input[..whole * from], &mut output[..whole * to]);
         if whole < len {
             // The remainder, together with elements before it.
-            let last = len - GRANULE;
+            let last = len - granule;
             refused |= run_whole(stages, &input[last * from..], &mut output[last * to..]);
         }
     } else if len > 0 {
-        refused = run_padded(stages, &input[..len * from], &mut output[..len * to]);
+        refused = run_padded(stages, granule, &input[..len * from], &mut output[..len * to]);
     }
     refused
 }
 
-/// As [`run_all`], of one to [`GRANULE`] elements. Not inlined: to align the stack takes time, and longer runs need no
-/// buffers.
+/// As [`run_all`], of fewer elements than the granule of these stages. Not inlined: to align the stack takes time, and longer
+/// runs need no buffers.
 #[inline(never)]
-fn run_padded(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
+fn run_padded(
+    stages: &[Stage],
+    granule: usize,
+    input: &[u8],
+    output: &mut [MaybeUninit<u8>],
+) -> bool {
     let (Some(first), Some(last)) = (stages.first(), stages.last()) else { return true };
     // The padding repeats real elements, so it fails only if they do.
     let mut filled = Aligned([unwritten(); GRANULE * WIDEST]);
-    let filled = &mut filled.0[..GRANULE * first.sizes.0];
+    let filled = &mut filled.0[..granule * first.sizes.0];
     let mut ready = input.len();
     filled[..ready].write_copy_of_slice(input);
     while ready < filled.len() {
@@ -246,14 +268,14 @@ fn run_padded(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) ->
         ready += copied;
     }
     let mut converted = Aligned([unwritten(); GRANULE * WIDEST]);
-    let converted = &mut converted.0[..GRANULE * last.sizes.1];
+    let converted = &mut converted.0[..granule * last.sizes.1];
     // SAFETY: all of `filled` was written above, `ready` bytes of it.
     let refused = run_whole(stages, unsafe { assume_init(filled) }, converted);
     output.copy_from_slice(&converted[..output.len()]);
     refused
 }
 
-/// As [`run_all`], for a multiple of [`GRANULE`] elements.
+/// As [`run_all`], for a multiple of the stages' [`granule`].
 pub(crate) fn run_whole(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<u8>]) -> bool {
     match stages {
         [] => true,
