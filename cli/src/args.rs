@@ -228,7 +228,8 @@ pub(crate) struct Group {
 /// answer: it does not know what the data are for. The last lines are commands to copy. In a group, each array that recast
 /// pack would pack gets a line; --write puts a table for each into a file for --config.
 #[derive(Args, Debug)]
-#[command(after_help = "Example: recast suggest era5.zarr --write recast.toml")]
+#[command(after_help = "Example: recast suggest sst.zarr\n\
+                        Of a group: recast suggest era5.zarr --write recast.toml")]
 pub(crate) struct Suggest {
     /// The array or group to read: Zarr v1, v2 or v3, with any codecs.
     pub(crate) input: PathBuf,
@@ -280,7 +281,8 @@ impl Suggest {
 ///
 /// In a group, arrays without value codecs are copied as they are.
 #[derive(Args, Debug)]
-#[command(after_help = "Example: recast unpack sst_packed.zarr sst_plain.zarr")]
+#[command(after_help = "Example: recast unpack sst_packed.zarr sst_plain.zarr\n\
+                        Of a group, with CF's attributes: recast unpack --to-cf packed.zarr cf.zarr")]
 pub(crate) struct Unpack {
     /// The array or group to read: Zarr v1, v2 or v3, with any codecs.
     pub(crate) input: PathBuf,
@@ -320,7 +322,8 @@ pub(crate) struct Verify {
 /// break it. recast verify judges, by its exit status, too.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Example: recast compare sst.zarr sst_packed.zarr --report differences.html"
+    after_help = "Example: recast compare sst.zarr sst_packed.zarr --report differences.html\n\
+                        Of a group: recast compare era5.zarr packed.zarr --metrics"
 )]
 pub(crate) struct Compare {
     /// The array or group to compare with: the original.
@@ -362,7 +365,8 @@ impl Compare {
 /// same values, and otherwise says why not. Every bit of every element is compared before and after. A group is migrated
 /// with everything in it.
 #[derive(Args, Debug)]
-#[command(after_help = "Example: recast migrate old.zarr new.zarr")]
+#[command(after_help = "Example: recast migrate old.zarr new.zarr\n\
+                        Of a group, in its place: recast migrate --in-place old_group.zarr")]
 pub(crate) struct Migrate {
     /// The array or group: Zarr v1, v2 or v3.
     pub(crate) input: PathBuf,
@@ -456,7 +460,9 @@ pub(crate) struct Compression {
 /// Explains the codecs of an array step by step (types, dimensions, unit, ranges, fill value, precision, warnings), or
 /// lists the arrays of a group.
 #[derive(Args, Debug)]
-#[command(after_help = "Example: recast info sst_packed.zarr")]
+#[command(after_help = "Example: recast info sst_packed.zarr\n\
+                        Of a group: recast info era5.zarr\n\
+                        Of an array in a group: recast info era5.zarr/surface/t2m")]
 pub(crate) struct Info {
     /// The array or group.
     pub(crate) array: PathBuf,
@@ -565,6 +571,13 @@ mod tests {
             let name = one.get_name();
             let help = one.get_after_help().map(ToString::to_string).unwrap_or_default();
             assert!(help.starts_with("Example: "), "{name}: {help}");
+            let takes_groups =
+                ["pack", "suggest", "unpack", "verify", "compare", "migrate", "info"];
+            assert_eq!(
+                help.contains("\nOf a group"),
+                takes_groups.contains(&name),
+                "{name}: {help}"
+            );
             for line in help.lines() {
                 let (_, example) = line.split_once(": ").unwrap_or_default();
                 let words = words(example);

@@ -62,14 +62,14 @@ pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     })
 }
 
-/// Prints an error: a usage error as clap does, with the usage of the command, any other on one line. It is not an
+/// Prints an error: a usage error as clap does, with the usage of the command, any other on one line, because line breaks are shown as escapes. It is not an
 /// error if the reader of standard output has gone away.
 pub(crate) fn report(error: &anyhow::Error, recast: &clap::Command, name: &str) -> u8 {
     if is_reader_gone(error) {
         return 0;
     }
     // It may quote a document, a name or a server.
-    let text = shown(&one_line(&format!("{error:#}")));
+    let text = shown(&shortened(&format!("{error:#}")));
     match status(error) {
         USAGE => {
             let mut command = recast.find_subcommand(name).unwrap_or(recast).clone();
@@ -103,10 +103,9 @@ fn is_reader_gone(error: &anyhow::Error) -> bool {
 /// An error has at most this many characters; messages of other crates can repeat a whole document.
 const LONGEST: usize = 1500;
 
-fn one_line(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{} …", line.get(..end).unwrap_or_default()),
-        None => line,
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{} …", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
 }

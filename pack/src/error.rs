@@ -92,16 +92,18 @@ pub(crate) struct Exists(pub(crate) &'static str);
 #[error("interrupted")]
 pub(crate) struct Interrupted;
 
-/// Says what could not be written; if the disk is full, or the name is taken, also the way out.
+/// Says what could not be written; if the disk is full, the place is closed, or the name is taken, also the way out.
 pub(crate) fn unwritten(error: anyhow::Error, what: &dyn fmt::Display) -> anyhow::Error {
     use io::ErrorKind::{
-        AlreadyExists, FileTooLarge, IsADirectory, NotADirectory, QuotaExceeded, StorageFull,
+        AlreadyExists, FileTooLarge, IsADirectory, NotADirectory, PermissionDenied, QuotaExceeded,
+        ReadOnlyFilesystem, StorageFull,
     };
     let hint = kinds(&error).find_map(|kind| match kind {
         FileTooLarge => Some(
             " (make room, or name an OUTPUT elsewhere; ulimit -f shows the limit on the size of files)",
         ),
         QuotaExceeded | StorageFull => Some(" (make room, or name an OUTPUT elsewhere)"),
+        PermissionDenied | ReadOnlyFilesystem => Some(" (name an OUTPUT elsewhere)"),
         AlreadyExists | IsADirectory | NotADirectory => Some(
             " (INPUT has a file and a folder of this name, or two names that are one where OUTPUT is; rename one)",
         ),

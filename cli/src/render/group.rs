@@ -79,6 +79,9 @@ pub(super) fn recommended<'a>(
     }
 }
 
+/// A row names at most this many arrays.
+const MOST_NAMED: usize = 3;
+
 /// Adds rows about what a group that was written lacks, and where it was read from.
 pub(super) fn warnings<R>(report: &GroupReport<R>, table: &mut Table) {
     for warning in &report.warnings {
@@ -148,12 +151,23 @@ impl Report for GroupReport<ArrayReport> {
         if after > 0 {
             table.row("stored", stored(before, after));
         }
-        let mut of_all: Vec<String> =
-            packed(self).filter_map(|(_, report)| readers(report)).collect();
-        of_all.sort();
-        of_all.dedup();
-        if !of_all.is_empty() {
-            table.lines("readers", of_all);
+        let mut by_readers: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for (array, report) in packed(self) {
+            if let Some(readers) = readers(report) {
+                by_readers.entry(readers).or_default().push(array);
+            }
+        }
+        let is_one = by_readers.len() == 1;
+        let lines: Vec<String> = by_readers
+            .into_iter()
+            .map(|(readers, arrays)| match &arrays[..] {
+                _ if is_one => readers,
+                some if some.len() <= MOST_NAMED => format!("{}: {readers}", some.join(", ")),
+                many => format!("{} arrays: {readers}", many.len()),
+            })
+            .collect();
+        if !lines.is_empty() {
+            table.lines("readers", lines);
         }
     }
 

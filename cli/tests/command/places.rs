@@ -147,6 +147,80 @@ fn paths_in_zip_files_are_told_with_the_nearest_names_and_folders_above_a_store_
     assert!(error.contains("in.zarr is a group"), "{error}");
 }
 
+#[test]
+fn stores_far_below_a_path_and_above_it_are_told_and_files_of_other_formats_in_a_zip_file() {
+    let group = of_three();
+    let folder = group.place("folder");
+    let deep = folder.join("a/b");
+    fs::create_dir_all(&deep).unwrap();
+    fs::rename(group.input(), deep.join("in.zarr")).unwrap();
+    let elsewhere = Trial::empty();
+    let archive = elsewhere.place("all.zip");
+    zip(&folder, &archive);
+    for place in [&folder, &archive] {
+        for inside in ["", "a"] {
+            let place = path(&place.join(inside));
+            let store = format!("{}/a/b/in.zarr is a group", place.trim_end_matches("/a"));
+            let error = recast(&["info", &place]).fails(1);
+            assert!(error.contains(&store), "{place}: {error}");
+        }
+    }
+    let array = path(&deep.join("in.zarr/t2m"));
+    for part in ["c", "c/0", "zarr.json"] {
+        let error = recast(&["info", &format!("{array}/{part}")]).fails(1);
+        assert!(
+            error.contains(&format!("the array {array}"))
+                || error.contains(&format!("{array} is an array")),
+            "{error}"
+        );
+    }
+    let array = format!("{}/a/b/in.zarr/t2m", path(&archive));
+    let error = recast(&["info", &format!("{array}/c")]).fails(1);
+    assert!(error.contains(&format!("{array} is an array")), "{error}");
+    let other = Trial::empty();
+    fs::create_dir_all(other.place("zipped/data")).unwrap();
+    fs::write(other.place("zipped/data/x.nc"), "no Zarr").unwrap();
+    fs::write(other.place("zipped/data/x.txt"), "no Zarr").unwrap();
+    let archive = elsewhere.place("other.zip");
+    zip(&other.place("zipped"), &archive);
+    let archive = path(&archive);
+    for inside in ["", "/data", "/data/x.nc", "/data/x.nc/t2m"] {
+        let error =
+            recast(&["pack", "-e", "1", &format!("{archive}{inside}"), "out.zarr"]).fails(1);
+        let expected = format!("{archive}/data/x.nc is a file, and not Zarr; unzip it");
+        assert!(error.contains(&expected), "{inside}: {error}");
+    }
+    let error = recast(&["info", &format!("{archive}/data/x.txt")]).fails(1);
+    assert!(error.contains("data/x.txt is not a directory; an array is"), "{error}");
+}
+
+#[test]
+fn names_in_errors_keep_their_spaces_and_line_breaks_are_seen() {
+    let trial = Trial::empty();
+    for (name, shown) in
+        [("two  spaces.zarr", "two  spaces.zarr"), ("new\nline.zarr", "new\\nline.zarr")]
+    {
+        let error = recast(&["info", name]).inside(trial.path()).fails(1);
+        assert!(error.starts_with(&format!("recast: {shown}: no such")), "{error}");
+        assert_eq!(error.lines().count(), 1, "{error}");
+    }
+}
+
+#[test]
+fn an_output_in_a_folder_that_is_missing_names_the_part_that_is_missing() {
+    let group = of_three();
+    let (input, output) = (path(&group.input()), path(&group.place("filder/deep/out.zarr")));
+    fs::create_dir(group.place("folder")).unwrap();
+    let expected = "has no filder; the nearest name is folder";
+    let error = recast(&["pack", "-e", "1", &input, &output]).fails(1);
+    assert!(error.contains("make it first") && error.contains(expected), "{error}");
+    for flags in [["suggest", &input, "--write", &output], ["suggest", &input, "--report", &output]]
+    {
+        let error = recast(&flags).fails(1);
+        assert!(error.contains("make it first") && error.contains(expected), "{error}");
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_full_disk_names_the_file_of_a_report_which_is_printed_all_the_same() {

@@ -54,8 +54,8 @@ pub(crate) trait ElementChecker: Send + Sync {
         Ok(total)
     }
 
-    /// The largest |decoded − original| of some valid elements, if it exceeds the tolerance; infinity if one decodes
-    /// to NaN or to a marker.
+    /// The largest |decoded − original| of some valid elements, if it exceeds the tolerance; divided by |original| if that
+    /// tolerance is relative; infinity if one decodes to NaN or to a marker.
     fn largest_excess(&self, before: &[u8], after: &[u8]) -> Result<Option<f64>>;
 }
 
@@ -163,7 +163,9 @@ impl<N: Number> ElementChecker for Checker<N> {
                 return Some(f64::INFINITY);
             }
             let is_wrong = self.is_far(x, y) || !keeps.holds(x, y);
-            (!y.is_nan() && is_wrong).then(|| x.distance(y))
+            let unit = if self.expected.tolerance.is_relative() { x.magnitude() } else { 1.0 };
+            let unit = if unit > 0.0 { unit } else { 1.0 };
+            (!y.is_nan() && is_wrong).then(|| x.distance(y) / unit)
         });
         Ok(distances.reduce(f64::max))
     }

@@ -34,6 +34,11 @@ impl Tolerance {
         Self { absolute, relative, is_each, ..self }
     }
 
+    /// Whether it is in proportion to |original| alone.
+    pub(crate) fn is_relative(&self) -> bool {
+        self.absolute == 0.0 && self.relative > 0.0
+    }
+
     /// The largest allowed |decoded − original| of a value of a magnitude, except for rounding.
     #[inline(always)]
     pub(crate) fn bound(&self, magnitude: f64) -> f64 {

@@ -139,7 +139,7 @@ impl<'a> Candidates<'a> {
                 || refusal.is::<SpecialLost>();
         let way = if is_collision { "try a smaller" } else { "allow a larger" };
         let (how, hint) = if options.lossless {
-            let hint = "which --lossless needs; leave --data-type out, and values that fit no smaller type stay as they are";
+            let hint = "--lossless needs that; leave --data-type out, and values that fit no smaller type stay as they are";
             ("without loss ".to_owned(), hint.to_owned())
         } else if let Some(bound) = max_abs_error {
             (format!("within {bound:?} "), format!("{way} {}", options.flag_of_bound()))
@@ -175,7 +175,7 @@ impl<'a> Candidates<'a> {
         };
         let limits = if options.limits.is_some() { " or leave --limits out" } else { "" };
         let context = format!(
-            "{name}: the {source} values{} cannot be kept {how}in {target}, {hint}{wider}{narrower}{limits}{grid}",
+            "{name}: the {source} values{} cannot be kept {how}in {target} ({hint}{wider}{narrower}{limits}{grid})",
             range.unwrap_or_default()
         );
         refusal.context(context)

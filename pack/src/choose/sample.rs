@@ -23,10 +23,13 @@ pub(super) fn try_sample(facts: &Facts<'_>, candidate: &Candidate) -> Result<()>
     if excess == Some(f64::INFINITY) {
         return Err(Violation::collision(&scalar_text(candidate.placement.scale.value)).into());
     }
-    if let Some(error) = excess {
-        return Err(off(candidate, error));
-    }
-    Ok(())
+    let Some(error) = excess else { return Ok(()) };
+    let error = off(candidate, error);
+    Err(if facts.tolerance().is_relative() {
+        anyhow::anyhow!("{error} of its value")
+    } else {
+        error
+    })
 }
 
 pub(super) fn off(candidate: &Candidate, error: f64) -> anyhow::Error {

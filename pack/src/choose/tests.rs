@@ -514,6 +514,24 @@ fn a_relative_error_takes_the_smallest_float_type_that_keeps_it() {
     assert!(sizes.is_sorted(), "{sizes:?}");
 }
 
+#[test]
+fn a_relative_bound_that_is_not_kept_is_told_with_an_error_in_its_own_unit() {
+    let values: Vec<f32> = (0..300).map(|index| 1e-6 * 1.03_f32.powi(index)).collect();
+    let options = PackOptions {
+        max_rel_error: Some(0.01),
+        data_type: Some(ElementType::Float8E4M3),
+        ..PackOptions::default()
+    };
+    let (_, reason) = all(&surveyed(&values, 0.0, &[]), &options);
+    let (_, error) = reason.rsplit_once("an element is off by ").expect(&reason);
+    let (error, unit) = error.split_once(' ').expect(&reason);
+    assert!(error.parse::<f64>().unwrap() > 0.01 && unit == "of its value", "{reason}");
+    assert!(
+        reason.contains("(allow a larger --max-rel-error or a wider --data-type): "),
+        "{reason}"
+    );
+}
+
 /// The byte codecs for an array of one chunk, after the candidate's value codecs.
 fn chosen_for(values: &[f32], compressor: Compressor) -> Storage {
     let block = Block { shape: vec![64, values.len() as u64 / 64], elements: bytes(values) };

@@ -137,8 +137,10 @@ impl ArrayRule {
     }
 
     fn read(text: &str) -> Result<Vec<Self>> {
-        let document: toml::Table =
-            text.parse().context("it is not TOML, in which texts stand in quotes")?;
+        let document: toml::Table = text
+            .parse()
+            .map_err(on_one_line)
+            .context("it is not TOML, in which texts stand in quotes")?;
         if let Some(key) = document.keys().find(|&key| key != "array") {
             bail!("unknown key {key}; only [[array]] tables are known");
         }
@@ -188,11 +190,18 @@ impl ArrayRule {
         }
         let table: toml::Table =
             table.into_iter().map(|(key, value)| (key, as_in_flags(value))).collect();
-        let options: OwnOptions = table.try_into()?;
+        let options: OwnOptions = table.try_into().map_err(on_one_line)?;
         // The file is wrong, not the usage.
         options.options().checked_beside_others().map_err(|error| anyhow!("{error}"))?;
         Ok(Self { name, is_path: false, options: Some(options) })
     }
+}
+
+/// An error that shows lines of the file.
+#[allow(clippy::needless_pass_by_value)] // for `map_err`
+fn on_one_line(error: toml::de::Error) -> anyhow::Error {
+    let text = error.to_string();
+    anyhow!(text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// TOML has numbers for NaN and infinities. In options they are text, as in flags and in JSON.

@@ -1,6 +1,7 @@
 //! One way through a group for all jobs: a job says what becomes of each array; this file walks, copies what has no result,
 //! and writes the groups around the arrays.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
@@ -281,7 +282,8 @@ impl Output<'_> {
     }
 
     /// Copies the files that belong to no node. Warns of what the output lacks: all of them, if the place takes none; what is
-    /// no file, also in the folders of arrays; and nodes below arrays with a report, of which only chunks are written.
+    /// no file, also in the folders of arrays; nodes below arrays with a report, of which only chunks are written; and nodes that
+    /// readers of the input find in its consolidated metadata only.
     fn copy_files<R>(
         &self,
         nodes: &[Node],
@@ -314,10 +316,18 @@ impl Output<'_> {
                 nested.extend(named(&stray.nodes));
             }
         }
+        let present: BTreeSet<&SafePath> = nodes.iter().map(|node| &node.path).collect();
+        let listed = nodes.first().map(|root| root.location.listed()).unwrap_or_default();
+        let only_listed = listed.iter().filter(|path| !path.is_empty() && !present.contains(path));
+        let only_listed = only_listed.map(ToString::to_string).collect();
         let lacks = [
             ("this store takes arrays and groups only", refused),
             ("they are devices, pipes or sockets", special),
             ("nothing lies below an array in Zarr", nested),
+            (
+                "they have no metadata of their own, and only the consolidated metadata of INPUT list them",
+                only_listed,
+            ),
         ];
         let lacks = lacks.into_iter().filter(|(_, names)| !names.is_empty());
         Ok(lacks

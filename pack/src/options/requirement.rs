@@ -100,7 +100,7 @@ impl fmt::Display for Requirement {
         let (what, unit) = self.words();
         match (*self, self.bound()) {
             (_, Some(bound)) => write!(f, "{what} of at most {bound:?}{unit}"),
-            (Self::Limits(limits), None) => write!(f, "within {limits}"),
+            (Self::Limits(limits), None) => write!(f, "within {limits} where the original is"),
             (Self::KeepSign, None) => write!(f, "{what} and zeros"),
             (_, None) => f.write_str(what),
         }
@@ -272,7 +272,7 @@ impl fmt::Display for Reached {
             | Requirement::MeanErrorOverRange(bound) => {
                 write!(f, "{what} {reached}{unit}, of {bound:?}")?;
             }
-            Requirement::Limits(limits) => write!(f, "within {limits}")?,
+            Requirement::Limits(_) => write!(f, "{}", self.requirement)?,
             Requirement::KeepSign => write!(f, "{what} and zeros")?,
             Requirement::Lossless => write!(f, "{what}")?,
         }

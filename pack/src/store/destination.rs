@@ -14,6 +14,7 @@ use super::location::{
     refuse_overlap, url,
 };
 use super::names::folder_of;
+use super::nearest::real_folder;
 use super::staging::{self, ASIDE, Staged};
 use super::upload::Upload;
 use crate::error::{Result, unwritten};
@@ -150,8 +151,7 @@ impl Destination {
 fn real_place(path: &Path) -> Result<PathBuf> {
     let name = path.file_name().context("OUTPUT must end in the name of a directory")?;
     let name = name.to_str().context("the name is not UTF-8")?;
-    let parent = folder_of(path).canonicalize();
-    Ok(parent.context("the directory above it cannot be found")?.join(name))
+    Ok(real_folder(folder_of(path))?.join(name))
 }
 
 /// Moves what is staged to a place, which another run may fill or empty at any moment.

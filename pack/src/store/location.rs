@@ -1,6 +1,6 @@
 //! Where arrays and groups are.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,9 @@ use super::mount::mounted;
 use super::names::{
     ATTRS, META, SafePath, ZARR_JSON, ZARRAY, ZATTRS, ZGROUP, ZMETADATA, is_content,
 };
-use super::nearest::{file_above, has_no, no_directory, not_found};
+use super::nearest::{
+    file_above, has_no, is_readable, no_directory, no_directory_in_zip, not_found,
+};
 use super::parse::{Document, parse};
 #[cfg(feature = "object-store")]
 use super::remote::Remote;
@@ -127,7 +129,10 @@ impl Location {
                 Err(anyhow!(no_directory(file)).context(file.display().to_string()))
             }
             Err(error) => Err(error.into()),
-            Ok(metadata) if !metadata.is_dir() => bail!(no_directory(path)),
+            Ok(metadata) if !metadata.is_dir() => match array_above(path) {
+                Some(array) => bail!("a file of the array {}; name the array", array.display()),
+                None => bail!(no_directory(path)),
+            },
             Ok(_) if path.to_str().is_none() => bail!("{}", not_utf8(path)),
             Ok(_) => {
                 let storage = Arc::new(Local::new(path));
@@ -322,6 +327,12 @@ impl Location {
         Ok(self.nodes.get_or_init(|| all))
     }
 
+    /// The paths of the nodes that consolidated metadata at the root of the storage list, if this is that root.
+    pub(crate) fn listed(&self) -> Vec<SafePath> {
+        let is_root = self.node.is_empty();
+        is_root.then(|| self.consolidated().ok()).flatten().flatten().unwrap_or_default()
+    }
+
     /// The paths of all nodes in the storage, from the consolidated metadata at its root.
     fn consolidated(&self) -> Result<Option<Vec<SafePath>>> {
         let root = Self { node: SafePath::default(), ..self.clone() };
@@ -389,47 +400,83 @@ impl Location {
         Ok(self.node_document()?.map_or(Kind::Other, |(kind, ..)| kind))
     }
 
-    /// That there is no node here, with the nearest names in a zip file, or the node that is in a folder below.
+    /// That there is no node here, with the nearest names in a zip file, or what a path may mean that leads too high or too low.
     pub(crate) fn no_node(&self, text: &str) -> NotFound {
         if let Some(missing) = self.missing_in_zip() {
             return NotFound(missing);
         }
-        let below = self.node_below().map(|below| format!("; {below}")).unwrap_or_default();
-        NotFound(format!("{text}{below}"))
+        let meant = self.node_below().or_else(|| self.file_below()).or_else(|| self.array_above());
+        let meant = meant.map(|meant| format!("; {meant}")).unwrap_or_default();
+        NotFound(format!("{text}{meant}"))
     }
 
-    /// The first part of a path in a zip file that is not there, with the nearest names.
+    /// The first part of a path in a zip file that is not there, with the nearest names, or is a file.
     fn missing_in_zip(&self) -> Option<String> {
-        self.zip.as_ref()?;
+        let zip = self.zip.as_ref()?;
         let mut folder = Self { node: SafePath::default(), ..self.clone() };
         let parts: Vec<&str> = self.node.split('/').filter(|part| !part.is_empty()).collect();
         for (number, part) in parts.iter().enumerate() {
             let names: Vec<String> =
                 folder.below().ok()?.folders.iter().map(ToString::to_string).collect();
             if !names.iter().any(|name| name == part) {
-                let shown = self.path.ancestors().nth(parts.len() - number)?;
-                return Some(has_no(&shown.display().to_string(), part, &names));
+                let mut places = self.path.ancestors().skip(parts.len() - number - 1);
+                let place = places.next()?;
+                let is_file = zip.size_key(&folder.key(part).ok()?).ok()?.is_some();
+                return Some(if is_file {
+                    format!("{} is {}", place.display(), no_directory_in_zip(place))
+                } else {
+                    has_no(&places.next()?.display().to_string(), part, &names)
+                });
             }
             folder = folder.child(&SafePath::new(part).ok()?);
         }
         None
     }
 
-    /// The first node in a folder directly below, where looking is cheap.
+    /// Whether looking around costs little.
+    fn is_near(&self) -> bool {
+        self.zip.is_some() || self.root.is_some()
+    }
+
+    /// The first node in the nearest folders below.
     fn node_below(&self) -> Option<String> {
-        if self.zip.is_none() && self.root.is_none() {
+        if !self.is_near() {
             return None;
         }
-        let folders = self.below().ok()?.folders;
-        folders.iter().take(MOST_FOLDERS).find_map(|folder| {
-            let child = self.child(folder);
-            let kind = match child.kind().ok()? {
-                Kind::Array => "an array",
-                Kind::Group => "a group",
-                Kind::Other => return None,
-            };
-            Some(format!("{} is {kind}", child.path.display()))
-        })
+        let mut places = VecDeque::from([self.clone()]);
+        let mut looked_at = 0;
+        while let Some(place) = places.pop_front() {
+            for folder in place.below().map(|below| below.folders).unwrap_or_default() {
+                if looked_at == MOST_FOLDERS {
+                    return None;
+                }
+                looked_at += 1;
+                let child = place.child(&folder);
+                match child.kind() {
+                    Ok(Kind::Array) => {
+                        return Some(format!("{} is an array", child.path.display()));
+                    }
+                    Ok(Kind::Group) => return Some(format!("{} is a group", child.path.display())),
+                    Ok(Kind::Other) => places.push_back(child),
+                    Err(_) => {}
+                }
+            }
+        }
+        None
+    }
+
+    /// The first file below, in a zip file, that a program can write as Zarr.
+    fn file_below(&self) -> Option<String> {
+        self.zip.as_ref()?;
+        let keys = self.keys().ok()??;
+        let path = keys.iter().map(|key| below(&self.path, key)).find(|path| is_readable(path))?;
+        Some(format!("{} is {}", path.display(), no_directory_in_zip(&path)))
+    }
+
+    /// The array that the folder is a part of.
+    fn array_above(&self) -> Option<String> {
+        let array = self.is_near().then(|| array_above(&self.path)).flatten()?;
+        Some(format!("{} is an array, and this is a part of it", array.display()))
     }
 
     /// The same with the document that makes it one, and the name of that; `None` if there is no node.
@@ -577,13 +624,16 @@ pub(crate) fn outermost_group(place: &Path, is_asked: impl Fn(&Path) -> bool) ->
 
 /// Refuses a place in an array, where no reader looks for a node.
 pub(crate) fn refuse_in_array(place: &Path) -> Result<()> {
-    let Some(array) = folders_above(place).find(|above| kind(above) == Kind::Array) else {
-        return Ok(());
-    };
+    let Some(array) = array_above(place) else { return Ok(()) };
     bail!(
         "lies in the array {}, where no reader looks for an array or a group; name a place beside it",
         array.display()
     );
+}
+
+/// The array in whose folder a place is.
+fn array_above(place: &Path) -> Option<&Path> {
+    folders_above(place).find(|above| kind(above) == Kind::Array)
 }
 
 /// The folders above a place, the nearest first; of a URL, those that are URLs.

@@ -1,10 +1,12 @@
 //! Errors about places that are not there or are files, with the nearest names, or the way to Zarr.
 
-use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use anyhow::{Context, anyhow};
 
 use super::names::{DOCUMENTS, folder_of, is_content};
-use crate::error::NotFound;
+use crate::error::{NotFound, Result};
 
 /// At most this many names are suggested.
 const MOST: usize = 3;
@@ -48,6 +50,18 @@ pub(super) fn not_found(path: &Path) -> NotFound {
         _ => folder.display().to_string(),
     };
     NotFound(has_no(&shown, name, &names_in(folder)))
+}
+
+/// The folder that is to get an output, without links.
+pub(super) fn real_folder(folder: &Path) -> Result<PathBuf> {
+    let told = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => anyhow!(not_found(folder).0),
+        _ => error.into(),
+    };
+    folder
+        .canonicalize()
+        .map_err(told)
+        .context("the directory above it cannot be found; make it first")
 }
 
 /// That a folder lacks a name, with the nearest of those that it has.
@@ -98,12 +112,34 @@ pub(super) fn file_above(path: &Path) -> &Path {
     path.ancestors().find(|above| above.is_file()).unwrap_or(path)
 }
 
+/// The extension of a file that xarray reads, with its format.
+fn format_of(path: &Path) -> Option<(String, &'static FileFormat)> {
+    let extension = path.extension()?.to_string_lossy().to_ascii_lowercase();
+    let format = FORMATS.iter().find(|format| format.extensions.contains(&extension.as_str()))?;
+    Some((extension, format))
+}
+
+/// Whether xarray reads a file, by its name.
+pub(super) fn is_readable(path: &Path) -> bool {
+    format_of(path).is_some()
+}
+
+/// What a file is that no array or group can be.
+const NO_DIRECTORY: &str = "not a directory; an array is a directory with zarr.json or .zarray";
+
+/// The same as [`no_directory`] of a file in a zip file.
+pub(super) fn no_directory_in_zip(path: &Path) -> &'static str {
+    if is_readable(path) {
+        "a file, and not Zarr; unzip it: then recast names the line that writes it as Zarr"
+    } else {
+        NO_DIRECTORY
+    }
+}
+
 /// That a file is no directory, and for a format that xarray reads, the line that writes it as Zarr.
 pub(super) fn no_directory(path: &Path) -> String {
-    let extension = path.extension().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let format = FORMATS.iter().find(|format| format.extensions.contains(&extension.as_str()));
-    let Some(FileFormat { package, arguments, .. }) = format else {
-        return "not a directory; an array is a directory with zarr.json or .zarray".to_owned();
+    let Some((extension, FileFormat { package, arguments, .. })) = format_of(path) else {
+        return NO_DIRECTORY.to_owned();
     };
     // Shells and Python obey some characters.
     let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '.' | '_' | '-' | '+' | '=');

@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use tempfile::NamedTempFile;
 
 use super::names::folder_of;
+use super::nearest::real_folder;
 use super::staging::{clear, temporary_file};
 use crate::error::{Error, Exists, Result};
 
@@ -31,6 +32,7 @@ impl StagedFile {
     fn beside(path: &Path, overwrite: bool) -> Result<Self> {
         let place = file_place(path, overwrite)?;
         let parent = folder_of(&place);
+        real_folder(parent)?;
         let name = place.file_name().context("the path must end in the name of a file")?;
         let name = name.to_string_lossy();
         clear(parent, &name);

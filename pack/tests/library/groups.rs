@@ -74,6 +74,26 @@ fn assert_consolidated(group: &Path, expected: usize) {
     assert!(metadata(&group.join("deep")).get("consolidated_metadata").is_none());
 }
 
+/// Readers of the input find such an array by the copy alone, and readers of the output do not.
+#[test]
+fn arrays_that_only_the_copy_of_the_metadata_lists_are_named() {
+    let trial = of_weather();
+    let mut root = metadata(&trial.input());
+    let copies = json!({"kind": "inline", "must_understand": false, "metadata": {
+        "t2m": metadata(&trial.input().join("t2m")), "wind": metadata(&trial.input().join("wind")),
+    }});
+    root["consolidated_metadata"] = copies;
+    fs::write(trial.input().join("zarr.json"), root.to_string()).unwrap();
+    fs::remove_file(trial.input().join("t2m/zarr.json")).unwrap();
+    let report = pack(&trial, within(0.01));
+    assert_eq!(packed(&report), ["deep/t2m", "wind"]);
+    let [warning] = &report.warnings[..] else { panic!("{:?}", report.warnings) };
+    assert!(
+        warning.ends_with("only the consolidated metadata of INPUT list them: t2m"),
+        "{warning}"
+    );
+}
+
 #[test]
 fn nothing_replaces_an_array_whose_metadata_a_group_above_holds_a_copy_of() {
     let trial = of_weather();

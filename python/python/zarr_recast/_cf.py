@@ -14,7 +14,7 @@ import numpy.typing as npt
 from . import _core
 from ._encoding import VALID, scalars_json, value_codecs
 from ._errors import outside
-from ._trees import datasets, is_tree
+from ._trees import datasets, is_tree, path_of
 
 # CF's packing attributes, which xarray moves into a variable's encoding when it decodes.
 _PACKING = ("scale_factor", "add_offset", "_FillValue", "missing_value", "_Unsigned")
@@ -165,7 +165,10 @@ def from_cf(ds: Any) -> dict[str, dict[str, Any]]:
         groups = {path: _encodings(one, path) for path, one in datasets(ds).items()}
         return {path: encodings for path, encodings in groups.items() if encodings}
     if not hasattr(ds, "variables"):
-        raise TypeError(f"from_cf takes a Dataset or a DataTree, and not a {type(ds).__name__}")
+        raise TypeError(
+            f"from_cf takes a Dataset or a DataTree that xarray has opened, and not a {type(ds).__name__}; of a DataArray, "
+            "give da.to_dataset()"
+        )
     return _encodings(ds, "")
 
 
@@ -173,7 +176,7 @@ def refuse_decoded(obj: Any, from_cf: Any) -> None:
     """Refuses an object of xarray whose variables are all decoded, where attributes are to become codecs."""
     groups = datasets(obj) if is_tree(obj) else {"": obj if hasattr(obj, "data_vars") else {obj.name or "": obj}}
     variables = {
-        f"{group.strip('/')}/{name}".strip("/"): variable
+        path_of(group, name): variable
         for group, ds in groups.items()
         for name, variable in getattr(ds, "variables", ds).items()
     }
@@ -198,7 +201,7 @@ def is_packed(attributes: Mapping[str, Any]) -> bool:
 def _encodings(ds: Any, group: str) -> dict[str, dict[str, Any]]:
     encodings = {}
     for variable_name, variable in ds.variables.items():
-        name = f"{group.strip('/')}/{variable_name}".strip("/")
+        name = path_of(group, variable_name)
         if is_packed(variable.attrs):
             raise ValueError(
                 f"{name}: its attributes still say how it is packed; open it with mask_and_scale=True, "
@@ -225,7 +228,7 @@ def _encoding(name: str, variable: Any) -> dict[str, Any]:
     if cf.differing_codes:
         warnings.warn(
             f"{name}: {cf.differing_codes} of {cf.compared_codes} codes decode to other last bits of {cf.dtype} "
-            f"than CF's, by {cf.largest_ulps} units in the last place at most",
+            f"than CF's, by {cf.largest_difference:.4g} at most",
             UserWarning,
             stacklevel=outside(),
         )

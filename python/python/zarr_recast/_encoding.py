@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product
@@ -13,8 +14,8 @@ import numpy as np
 from ._core import Choice, Survey, Surveyor, as_array, choose, scalar_from_json
 from ._errors import outside
 from ._json import scalar_json
-from ._options import MEANS, by_name, options_json, refuse_if_given
-from ._trees import coordinates_of, datasets, is_tree
+from ._options import MEANS, by_name, options_json, refuse_if_given, refuse_without_goal
+from ._trees import coordinates_of, datasets, is_tree, path_of
 from ._zarr_version import require_zarr
 
 # Bytes of a lazy array without chunks that are read at once.
@@ -49,6 +50,7 @@ def encoding_for(
     grid: Any = None,
     range: Any = None,  # noqa: A002, the command's name
     missing: Any = None,
+    infinity: Any = None,
     allow_constant: Any = None,
     data_type: Any = None,
     nan: Any = "auto",
@@ -102,6 +104,8 @@ def encoding_for(
     missing : float or sequence, optional
         Values that mean "missing", besides NaN and those that the attributes ``_FillValue`` and
         ``missing_value`` name. Each comes back bit for bit.
+    infinity : bool, optional
+        Give infinities stored values of their own. Without it, they are an error.
     allow_constant : bool, optional
         Allow a bound that leaves one value of an array that has several.
     data_type : str or dtype, optional
@@ -163,6 +167,7 @@ def encoding_for(
             "dtype is the type of values that are not there yet, and there are values; leave it out "
             "(data_type is the type of stored elements)"
         )
+    refuse_place(obj)
     if is_tree(obj):
         return _encodings(datasets(obj), arguments)
     if hasattr(obj, "data_vars"):
@@ -193,7 +198,7 @@ def _encodings(
 ) -> dict[str, dict[str, Any]]:
     """The encodings of the variables of some datasets, each in a group."""
     places = {
-        f"{group.strip('/')}/{name}".strip("/"): (group, name)
+        path_of(group, name): (group, name)
         for group, ds in groups.items()
         for name in ds.variables
     }
@@ -228,6 +233,17 @@ def _regular_chunks(obj: Any, *names: str) -> Any:
         return next(filter(None, (getattr(obj, name, None) for name in names)), None)
     except NotImplementedError:
         return None
+
+
+def refuse_place(obj: Any) -> None:
+    """Refuses a place of arrays where their values are needed."""
+    is_group = hasattr(obj, "array_keys")
+    if is_group or isinstance(obj, (str, os.PathLike)):
+        what = "a group of zarr" if is_group else f"the path {os.fspath(obj)!r}"
+        raise TypeError(
+            f"values are needed, and not {what}; open the array by zarr.open_array, or the dataset by xarray.open_zarr or "
+            "xarray.open_dataset"
+        )
 
 
 def with_blocks(data: Any) -> Any:
@@ -340,6 +356,8 @@ def _mask_value(data: Any, dtype: np.dtype[Any]) -> Any:
 
 def _encoding(values: _Values, arguments: Mapping[str, Any], name: str) -> dict[str, Any]:
     """The encoding for one array; warnings begin with its name."""
+    if _is_float(values.dtype):
+        refuse_without_goal(arguments)
     options = options_json(**arguments)
     if 0 in values.shape or hasattr(values.data, "dask"):
         refuse_if_given(MEANS, arguments, NO_MEAN)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from functools import cache
 from typing import Any
 
 
@@ -53,29 +54,37 @@ def _restore(message: str, details: dict[str, Any]) -> CastError:
     return CastError(message, **details)
 
 
-# A flag, and a number behind it.
-_FLAG = re.compile(r"--([a-z][a-z0-9-]*)(?: (-?\d+(?:\.\d+)?(?:e-?\d+)?)\b)?")
+# A flag, and a number or a name behind it.
+_FLAG = re.compile(
+    r"--([a-z][a-z0-9-]*)(?: (-?\d+(?:\.\d+)?(?:e-?\d+)?|any|gdal|zarrita|auto|inside|outside|clamp)\b)?"
+)
 # The flag of the largest error, and the limits.
 _SHORT_FLAG = re.compile(r"(?<!\S)-e(?= \d)")
 _LIMITS = re.compile(r"--limits (-?\d\S*|none) (-?\d\S*|none)(?!\S)")
+_LIMITS_OF_TABLE = re.compile(r"limits = \[\"?([^],\"]+)\"?, \"?([^],\"]+)\"?\] in its table of --config")
 # Flags whose names differ from Python's parameters.
 _PARAMETERS = {"nan-to": "nan", "no-nan": "nan=None", "no-grid": "grid=False"}
-# Flags without a value.
-_SWITCHES = {
-    "allow-collisions",
-    "allow-constant",
-    "auto",
-    "from-cf",
-    "infinity",
-    "into-group",
-    "keep-sign",
-    "lossless",
-    "no-outside-links",
-    "overwrite",
-    "pow2",
-    "repack",
-    "sync",
-}
+# Ways out that Python has no parameters for: there, bounds by paths say which arrays are packed.
+_WAYS = [
+    (re.compile(pattern), text)
+    for pattern, text in (
+        # The way out of the default here is the opposite of the flag.
+        ("see --no-grid", "see grid=True"),
+        ("--include packs integers, exactly", "a bound by its path, such as 0, packs it"),
+        (r"--exclude \"[^\"]*\" or --keep-going leaves it as it is", "bounds by paths that leave it out keep it as it is"),
+        (r"--exclude \S+ keeps it as it is", "bounds by paths that leave it out keep it as it is"),
+        (r"a table for (\S+) is for groups", r"a dictionary with \1 is for groups"),
+        (r"\(-e NAME=BOUND, --config\) or --exclude;", "(a dictionary by paths);"),
+    )
+]
+
+
+@cache
+def _switches() -> set[str]:
+    """The parameters that are true or false."""
+    from ._jobs import pack
+
+    return {name for name, kind in pack.__annotations__.items() if kind in ("bool", "ByPath[bool]")}
 
 
 def with_parameters(text: str) -> str:
@@ -83,13 +92,18 @@ def with_parameters(text: str) -> str:
 
     def parameter(flag: re.Match[str]) -> str:
         name = _PARAMETERS.get(flag[1], flag[1].replace("-", "_"))
-        if flag[1] in _SWITCHES:
+        value = flag[2]
+        if name in _switches():
             says_more = flag.string.startswith(" is ", flag.end())
             return name if says_more else f"{name}=True{flag[0].removeprefix(f'--{flag[1]}')}"
-        return name if flag[2] is None else f"{name}={flag[2]}"
+        if value is None:
+            return name
+        return f'{name}="{value}"' if value.isalpha() else f"{name}={value}"
 
-    # The way out of the default here is the opposite of the flag.
-    text = _SHORT_FLAG.sub("--max-abs-error", text.replace("see --no-grid", "see grid=True"))
+    for pattern, way in _WAYS:
+        text = pattern.sub(way, text)
+    text = _LIMITS_OF_TABLE.sub(lambda found: f"{_limits(found)} for its path", text)
+    text = _SHORT_FLAG.sub("--max-abs-error", text)
     return _FLAG.sub(parameter, _LIMITS.sub(_limits, text))
 
 

@@ -440,7 +440,7 @@ def pack(
         if "report" in one
     }
     _warn_of_grids(packed, options)
-    copied = {one["array"]: one["reason"] for one in entries if "reason" in one}
+    copied = {one["array"]: with_parameters(one["reason"]) for one in entries if "reason" in one}
     return GroupReport._of(details, *shown, packed=packed, copied=copied)
 
 

@@ -40,13 +40,10 @@ def by_name(
         for name in mapping:
             if name not in names:
                 raise ValueError(f"{argument} names {name!r}, which is {_unknown(name, names)}")
-    goals = {goal: arguments.get(goal) for goal in (*GOALS, "lossless")}
-    goals["lossless"] = goals["lossless"] or None
-    if all(goal is None for goal in goals.values()):
-        raise ValueError(
-            f"nothing says what to keep of the variables; give {', '.join(GOALS[:-1])} or {GOALS[-1]}, "
-            "each a number for all floating-point variables, or a dictionary by their names"
-        )
+    refuse_without_goal(
+        arguments, ", each a number for all floating-point variables, or a dictionary by their names"
+    )
+    goals = _goals(arguments)
     named = {
         goal: [name for name in value] for goal, value in goals.items() if isinstance(value, Mapping)
     }
@@ -66,6 +63,19 @@ def by_name(
                 "(max_abs_error=0 keeps integers exactly)"
             )
     return picked
+
+
+def _goals(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that say what to keep."""
+    return {goal: arguments.get(goal) for goal in GOALS} | {"lossless": arguments.get("lossless") or None}
+
+
+def refuse_without_goal(arguments: Mapping[str, Any], how: str = "") -> None:
+    """Refuses arguments for floating-point values that say nothing of what to keep."""
+    if all(goal is None for goal in _goals(arguments).values()):
+        raise ValueError(
+            f"nothing says what to keep; give {', '.join(GOALS[:-1])} or {GOALS[-1]}{how}"
+        )
 
 
 def refuse_if_given(names: Iterable[str], arguments: Mapping[str, Any], why: str) -> None:

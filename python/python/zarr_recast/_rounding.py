@@ -8,8 +8,17 @@ from typing import Any
 import numpy as np
 
 from ._core import Choice, Rounder, Surveyor, choose
-from ._encoding import _MARKERS, NO_MEAN, _is_float, _native, known_attributes, scalars_json, with_blocks
-from ._options import GOALS, MEANS, by_name, options_json, refuse_if_given
+from ._encoding import (
+    _MARKERS,
+    NO_MEAN,
+    _is_float,
+    _native,
+    known_attributes,
+    refuse_place,
+    scalars_json,
+    with_blocks,
+)
+from ._options import GOALS, MEANS, by_name, options_json, refuse_if_given, refuse_without_goal
 from ._trees import coordinates_of, is_tree
 
 # The arguments for which all values must be known, and why others than means must.
@@ -89,6 +98,7 @@ def round_to(
     array([271.25,    nan], dtype=float32)
     """
     arguments = {name: value for name, value in locals().items() if name != "obj"}
+    refuse_place(obj)
     if is_tree(obj):
         raise TypeError(
             "round_to takes no tree; use tree.map_over_datasets(zarr_recast.round_to, kwargs=…)"
@@ -135,6 +145,8 @@ def _rounded(
         attributes = {"_FillValue": template.fill_value, **attributes}
     if fill is None:
         fill = np.nan if _is_float(dtype) else 0
+    if _is_float(dtype):
+        refuse_without_goal(arguments)
     if any(arguments[name] is not None for name in _OF_ALL_VALUES):
         if hasattr(data, "dask"):
             refuse_if_given(MEANS, arguments, NO_MEAN)

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import wait
 from pathlib import PurePath
 from typing import Any, TypeAlias, TypeVar
+from zipfile import BadZipFile
 
 from ._blocks import Blocks
 from ._core import Mounts, run_job
@@ -120,15 +121,39 @@ class Job:
 
 def opened(place: Any) -> Any:
     """The array or group at a path, or in a store of zarr-python; any other object as it is."""
-    if isinstance(place, (str, os.PathLike)) or _is_store(place):
-        import zarr
+    is_path = isinstance(place, (str, os.PathLike))
+    if not is_path and not _is_store(place):
+        return place
+    import zarr
 
-        try:
+    try:
+        archive = _archive(place) if is_path else None
+        if archive is None:
             return zarr.open(place, mode="r")
-        except FileNotFoundError as error:
-            text = "Zarr has no array or group here; xarray.open_dataset opens netCDF files"
-            raise NotFoundError(f"{place}: {text}") from error
-    return place
+        inside = PurePath(place).relative_to(archive).as_posix().removeprefix(".")
+        return zarr.open(zarr.storage.ZipStore(str(archive), mode="r"), path=inside, mode="r")
+    except BadZipFile as error:
+        raise ValueError(f"{place}: not a readable zip file: {error}") from error
+    except FileNotFoundError as error:
+        raise NotFoundError(f"{place}: {_no_node(place) if is_path else _NO_NODE}") from error
+
+
+_NO_NODE = "no array or group of Zarr here"
+
+
+def _no_node(path: Any) -> str:
+    """That zarr-python has no node at a path."""
+    if os.path.isfile(path) and _archive(path) is None:
+        return "a file, and not Zarr; xarray.open_dataset opens netCDF files"
+    is_nowhere = "://" not in os.fspath(path) and not os.path.exists(_archive(path) or path)
+    return "no such file or directory" if is_nowhere else f"{_NO_NODE}; name one below"
+
+
+def _archive(path: Any) -> PurePath | None:
+    """The zip file of a path that leads to one, or into one."""
+    path = PurePath(path)
+    above = (one for one in (path, *path.parents) if one.suffix.lower() == ".zip")
+    return next((one for one in above if os.path.isfile(one)), None)
 
 
 def _is_store(place: Any) -> bool:

@@ -18,7 +18,7 @@ from ._errors import with_parameters
 from ._options import options_json
 from ._recommendations import recommended
 from ._stores import opened
-from ._trees import Node, coordinates_of, datasets, is_tree, nodes_of, variable_node
+from ._trees import Node, coordinates_of, datasets, is_tree, nodes_of, path_of, variable_node
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ def _arrays(obj: Any) -> tuple[dict[str, Any] | None, list[Node]]:
     if is_tree(obj) or hasattr(obj, "data_vars"):
         groups = datasets(obj) if is_tree(obj) else {"/": obj}
         variables = {
-            f"{group.strip('/')}/{name}".strip("/"): variable
+            path_of(group, name): variable
             for group, ds in groups.items()
             for name, variable in ds.data_vars.items()
         }

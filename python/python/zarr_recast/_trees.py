@@ -24,6 +24,11 @@ def datasets(tree: Any) -> dict[str, Any]:
     return {node.path: node.to_dataset(inherit=False) for node in tree.subtree}
 
 
+def path_of(group: str, name: Any) -> str:
+    """The path of a variable of a dataset in a group."""
+    return f"{group.strip('/')}/{name}".strip("/")
+
+
 # An array or a group: its path, the names of an array's dimensions, and its attributes that are text.
 Node: TypeAlias = tuple[str, list[str] | None, dict[str, str]]
 
@@ -37,11 +42,10 @@ def nodes_of(groups: Mapping[str, Any], as_written: bool = False) -> list[Node]:
     """The nodes of datasets, each in a group; as xarray writes them, variables name their coordinates."""
     nodes: list[Node] = []
     for group, ds in groups.items():
-        folder = group.strip("/")
-        nodes.append((folder, None, _texts(ds)))
+        nodes.append((group.strip("/"), None, _texts(ds)))
         for name, variable in ds.variables.items():
             array = ds[name] if as_written else variable
-            nodes.append(variable_node(f"{folder}/{name}".strip("/"), array))
+            nodes.append(variable_node(path_of(group, name), array))
     return nodes
 
 

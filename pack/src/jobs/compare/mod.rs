@@ -324,8 +324,8 @@ impl CompareReport {
     pub fn hint(&self) -> Option<String> {
         self.only_packed_by_cf.as_ref().map(|packed| {
             format!(
-                "scale_factor or add_offset give the integers of {packed} other values, which are not compared here; Python's \
-                 zarr_recast.compare and verify take xarray.open_zarr({packed:?}), which decodes them"
+                "scale_factor or add_offset give the integers of {packed} other values, which are not compared here; to compare \
+                 these, give Python's zarr_recast.compare or verify two groups, and xarray.open_zarr(GROUP) in place of the packed one"
             )
         })
     }
