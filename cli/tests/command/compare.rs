@@ -53,7 +53,7 @@ fn requirements_are_measured_or_judged() {
     let expected = [
         "max error 0.5000, of 0.25: not kept",
         "mean error 0.1250, of 0.2",
-        "within 4.0 and less",
+        "within 4.0 and less where the original is",
         "signs and zeros: not kept",
     ];
     let table = recast(&[&["compare", &a, &b], &asked[..]].concat()).prints();

@@ -93,7 +93,7 @@ fn secrets_of_urls_are_shown_nowhere() {
     let trial = array();
     let [input, output] = trial.places();
     for url in
-        ["http://USER:PASSWORD@127.0.0.1:9/a.zarr?token=SECRET", "s3://USER:PASSWORD@b/a?k=SECRET"]
+        ["http://USER:PASSWORD@127.0.0.1:9/a.zarr?token=HIDDEN", "s3://USER:PASSWORD@b/a?k=HIDDEN"]
     {
         for arguments in [
             ["info", url].as_slice(),
@@ -108,7 +108,7 @@ fn secrets_of_urls_are_shown_nowhere() {
             let run = recast(arguments).without("AWS_ACCESS_KEY_ID").run();
             let shown = run.stderr + &String::from_utf8(run.stdout).unwrap();
             assert!(shown.contains("://…@"), "{shown}");
-            for secret in ["USER", "PASSWORD", "SECRET"] {
+            for secret in ["USER", "PASSWORD", "HIDDEN"] {
                 assert!(!shown.contains(secret), "{shown}");
             }
         }

@@ -157,12 +157,11 @@ fn stores_far_below_a_path_and_above_it_are_told_and_files_of_other_formats_in_a
     let elsewhere = Trial::empty();
     let archive = elsewhere.place("all.zip");
     zip(&folder, &archive);
-    for place in [&folder, &archive] {
-        for inside in ["", "a"] {
-            let place = path(&place.join(inside));
-            let store = format!("{}/a/b/in.zarr is a group", place.trim_end_matches("/a"));
-            let error = recast(&["info", &place]).fails(1);
-            assert!(error.contains(&store), "{place}: {error}");
+    for place in [path(&folder), path(&archive)] {
+        let store = format!("{place}/a/b/in.zarr is a group");
+        for place in [&place, &format!("{place}/a")] {
+            let error = recast(&["info", place]).fails(1);
+            assert!(error.contains(&store), "{error}");
         }
     }
     let array = path(&deep.join("in.zarr/t2m"));
