@@ -41,17 +41,7 @@ impl Error {
     /// What a caller can do about it.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
-        if self.0.is::<OptionsError>() {
-            ErrorKind::Options
-        } else if self.0.is::<Interrupted>() {
-            ErrorKind::Interrupted
-        } else if self.0.is::<NotFound>() {
-            ErrorKind::NotFound
-        } else if self.0.is::<Exists>() {
-            ErrorKind::Exists
-        } else {
-            ErrorKind::Failed
-        }
+        ErrorKind::of(&self.0)
     }
 }
 
@@ -61,36 +51,42 @@ impl fmt::Debug for Error {
     }
 }
 
-/// Options that make no sense.
+/// An error whose kind callers are told.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct OptionsError(String);
+#[error("{text}")]
+struct OfKind {
+    kind: ErrorKind,
+    text: String,
+}
+
+impl ErrorKind {
+    /// An error of this kind inside the library.
+    pub(crate) fn error(self, text: impl Into<String>) -> anyhow::Error {
+        OfKind { kind: self, text: text.into() }.into()
+    }
+
+    /// The kind of an error inside the library.
+    pub(crate) fn of(error: &anyhow::Error) -> Self {
+        error.downcast_ref::<OfKind>().map_or(Self::Failed, |error| error.kind)
+    }
+}
 
 /// Refuses options.
 pub(crate) fn usage<T>(text: impl Into<String>) -> Result<T> {
-    Err(OptionsError(text.into()).into())
+    Err(ErrorKind::Options.error(text))
+}
+
+/// Whether the caller asked the job to stop.
+pub(crate) fn is_interrupted(error: &anyhow::Error) -> bool {
+    ErrorKind::of(error) == ErrorKind::Interrupted
 }
 
 /// Whether an error is about the array at hand, so that others may be worked on: not the options', nor an interruption, nor a
 /// full disk.
 pub(crate) fn is_of_array(error: &anyhow::Error) -> bool {
-    !error.is::<Interrupted>() && !error.is::<OptionsError>() && !is_disk_full(error)
+    !matches!(ErrorKind::of(error), ErrorKind::Options | ErrorKind::Interrupted)
+        && !is_disk_full(error)
 }
-
-/// There is no array, group or file at a place that is read.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct NotFound(pub(crate) String);
-
-/// There is something at the place of the output.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct Exists(pub(crate) &'static str);
-
-/// The caller asked the job to stop.
-#[derive(Debug, thiserror::Error)]
-#[error("interrupted")]
-pub(crate) struct Interrupted;
 
 /// Says what could not be written; if the disk is full, the place is closed, or the name is taken, also the way out.
 pub(crate) fn unwritten(error: anyhow::Error, what: &dyn fmt::Display) -> anyhow::Error {

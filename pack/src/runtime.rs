@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use anyhow::{Context, bail};
 use rayon::prelude::*;
 
-use crate::error::{Interrupted, Result};
+use crate::error::{ErrorKind, Result};
 use crate::text::bytes;
 
 /// How any job runs. `Runtime::default()` uses every processor, does not limit memory and reports no
@@ -38,7 +38,11 @@ pub struct Runtime {
 impl Runtime {
     /// An error once the caller has asked the job to stop.
     pub(crate) fn check_interrupt(&self) -> Result<()> {
-        if self.interrupt.load(Ordering::Relaxed) { Err(Interrupted.into()) } else { Ok(()) }
+        if self.interrupt.load(Ordering::Relaxed) {
+            Err(ErrorKind::Interrupted.error("interrupted"))
+        } else {
+            Ok(())
+        }
     }
 
     /// Does `work` for each array of a group, with its path, in order.
@@ -59,7 +63,7 @@ impl Runtime {
     }
 
     fn progress(&self) -> &dyn Progress {
-        self.progress.as_deref().unwrap_or(&Unseen)
+        self.progress.as_deref().unwrap_or(&())
     }
 }
 
@@ -93,9 +97,7 @@ pub trait Progress: Send + Sync {
 }
 
 /// Progress that nobody gets.
-struct Unseen;
-
-impl Progress for Unseen {
+impl Progress for () {
     fn begin(&self, _: &Pass) {}
     fn advance(&self, _: u64) {}
     fn end(&self) {}

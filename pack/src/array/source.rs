@@ -86,7 +86,7 @@ impl Source {
         match (node.kind, &node.format) {
             (Kind::Array, _) => Self::of_node(&node, fill_check),
             (_, NodeFormat::Implicit) => {
-                bail!(node.location.no_node("no array here: none of zarr.json, .zarray and meta"))
+                Err(node.location.no_node("no array here: none of zarr.json, .zarray and meta"))
             }
             _ => {
                 let some = named(&node.location);
@@ -442,7 +442,7 @@ fn array_with(location: &Location, metadata: ArrayMetadata) -> Result<AnyArray> 
 /// Some of the arrays in a group, for an error.
 fn named(group: &Location) -> String {
     const MOST: usize = 8;
-    let names = group.below().unwrap_or_default().folders;
+    let [names, _] = group.below().unwrap_or_default();
     if names.is_empty() {
         return String::new();
     }

@@ -66,7 +66,7 @@ impl Writer {
         let document = |element_type, fill, codecs| {
             array_document(array.shape(), element_type, grid.clone(), fill, codecs)
         };
-        let is_checked = !storage.differences.axes.is_empty();
+        let is_checked = !storage.axes.is_empty();
         let encoder =
             ByteEncoder::new(document(element_type, fill_value, inner.clone()), is_checked)?;
 

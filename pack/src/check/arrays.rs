@@ -10,7 +10,7 @@ use crate::runtime::Workers;
 use crate::scan::survey::Survey;
 
 /// Reads two arrays of the same type, shape and chunks, and compares them. The original is clamped to the
-/// limits of its survey.
+/// range to keep of its survey.
 ///
 /// # Errors
 /// A chunk that cannot be read; a [`Violation`], the first one, if the tolerance is not met.

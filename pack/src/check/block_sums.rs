@@ -4,8 +4,6 @@
 // Lanes are indexed, conditions are joined without a branch.
 #![allow(clippy::needless_range_loop, clippy::needless_bitwise_bool)]
 
-use pulp::{Simd, WithSimd};
-
 use super::comparison::Tolerance;
 use super::exact_sum::{ExactSum, two_sum};
 use super::sums::{Sums, relative_error};
@@ -60,7 +58,7 @@ pub(crate) fn block_sums<N: Number>(
     let SpecialNumbers { markers, fill, masked_after, all } = special;
     let [markers, fill, masked_after, all] = [markers, fill, masked_after, all].map(Vec::as_slice);
     // Most blocks need no second look.
-    let plain = with_values!(N, all, |special| sums_of(before, after, Absent(special), tolerance));
+    let plain = with_values!(N, all, |special| sums_of(before, after, &Absent(special), tolerance));
     if plain.is_some() {
         return plain;
     }
@@ -71,23 +69,29 @@ pub(crate) fn block_sums<N: Number>(
     };
     if let Some((fill, masked_after)) = few(fill).zip(few(masked_after)) {
         with_values!(N, markers, |markers| {
-            sums_of(before, after, Returning { markers, fill, masked_after }, tolerance)
+            sums_of(before, after, &Returning { markers, fill, masked_after }, tolerance)
         })
     } else {
-        sums_of(before, after, Returning { markers, fill, masked_after }, tolerance)
+        sums_of(before, after, &Returning { markers, fill, masked_after }, tolerance)
     }
 }
 
 fn sums_of<N: Number>(
     before: &[N],
     after: &[N],
-    special: impl Specials<N>,
+    special: &impl Specials<N>,
     tolerance: Tolerance,
 ) -> Option<Sums> {
     if tolerance.relative == 0.0 {
-        vectorized::<N, _>(ElementPairs::<_, _, false> { before, after, special, tolerance })
+        vectorized::<N, _>(
+            #[inline(always)]
+            || errors_of::<_, _, false>(before, after, special, tolerance),
+        )
     } else {
-        vectorized::<N, _>(ElementPairs::<_, _, true> { before, after, special, tolerance })
+        vectorized::<N, _>(
+            #[inline(always)]
+            || errors_of::<_, _, true>(before, after, special, tolerance),
+        )
     }
 }
 
@@ -98,54 +102,50 @@ pub(crate) fn exact_sums<N: Number>(
     special: &SpecialNumbers<N>,
 ) -> [ExactSum; 2] {
     let all = special.all.as_slice();
-    with_values!(N, all, |special| vectorized::<N, _>(ExactPairs { before, after, special }))
+    with_values!(N, all, |special| vectorized::<N, _>(
+        #[inline(always)]
+        || exact_sums_of(before, after, special)
+    ))
 }
 
-struct ExactPairs<'a, N, V> {
-    before: &'a [N],
-    after: &'a [N],
-    special: V,
-}
-
-impl<N: Number, V: FewValues<N>> WithSimd for ExactPairs<'_, N, V> {
-    type Output = [ExactSum; 2];
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> Self::Output {
-        let Self { before, after, special } = self;
-        let terms = |x: N, y: N| {
-            // What is special and comes back is not counted; a fill value that does not is a value like any other.
-            let comes_back = special.has(x) & (x == y);
-            let counts = x.is_finite() & !comes_back;
-            let (distance, magnitude) = (y.distance(x), x.magnitude());
-            if counts { [distance, magnitude] } else { [0.0; 2] }
-        };
-        let mut highs = [[0.0; LANES]; 2];
-        let mut lows = [[0.0; LANES]; 2];
-        let (before_rows, before_rest) = before.as_chunks::<LANES>();
-        let (after_rows, after_rest) = after.as_chunks::<LANES>();
-        for (xs, ys) in before_rows.iter().zip(after_rows) {
-            for lane in 0..LANES {
-                let terms = terms(xs[lane], ys[lane]);
-                for which in 0..2 {
-                    let (sum, rest) = two_sum(highs[which][lane], terms[which]);
-                    highs[which][lane] = sum;
-                    lows[which][lane] += rest;
-                }
+#[inline(always)]
+fn exact_sums_of<N: Number>(
+    before: &[N],
+    after: &[N],
+    special: impl FewValues<N>,
+) -> [ExactSum; 2] {
+    let terms = |x: N, y: N| {
+        // What is special and comes back is not counted; a fill value that does not is a value like any other.
+        let comes_back = special.has(x) & (x == y);
+        let counts = x.is_finite() & !comes_back;
+        let (distance, magnitude) = (y.distance(x), x.magnitude());
+        if counts { [distance, magnitude] } else { [0.0; 2] }
+    };
+    let mut highs = [[0.0; LANES]; 2];
+    let mut lows = [[0.0; LANES]; 2];
+    let (before_rows, before_rest) = before.as_chunks::<LANES>();
+    let (after_rows, after_rest) = after.as_chunks::<LANES>();
+    for (xs, ys) in before_rows.iter().zip(after_rows) {
+        for lane in 0..LANES {
+            let terms = terms(xs[lane], ys[lane]);
+            for which in 0..2 {
+                let (sum, rest) = two_sum(highs[which][lane], terms[which]);
+                highs[which][lane] = sum;
+                lows[which][lane] += rest;
             }
         }
-        let mut sums = [ExactSum::default(); 2];
-        for which in 0..2 {
-            sums[which].extend(highs[which]);
-            sums[which].extend(lows[which]);
-        }
-        for (&x, &y) in before_rest.iter().zip(after_rest) {
-            let [distance, magnitude] = terms(x, y);
-            sums[0].add(distance);
-            sums[1].add(magnitude);
-        }
-        sums
     }
+    let mut sums = [ExactSum::default(); 2];
+    for which in 0..2 {
+        sums[which].extend(highs[which]);
+        sums[which].extend(lows[which]);
+    }
+    for (&x, &y) in before_rest.iter().zip(after_rest) {
+        let [distance, magnitude] = terms(x, y);
+        sums[0].add(distance);
+        sums[1].add(magnitude);
+    }
+    sums
 }
 
 /// Which elements are special.
@@ -211,91 +211,82 @@ impl<N: Number, M: FewValues<N>, V: FewValues<N>> Specials<N> for Returning<M, V
 }
 
 /// `RELATIVE`: whether the bound has a relative part.
-struct ElementPairs<'a, N, P, const RELATIVE: bool> {
-    before: &'a [N],
-    after: &'a [N],
-    special: P,
+#[inline(always)]
+fn errors_of<N: Number, P: Specials<N>, const RELATIVE: bool>(
+    before: &[N],
+    after: &[N],
+    special: &P,
     tolerance: Tolerance,
-}
-
-impl<N: Number, P: Specials<N>, const RELATIVE: bool> WithSimd
-    for ElementPairs<'_, N, P, RELATIVE>
-{
-    type Output = Option<Sums>;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> Self::Output {
-        let Self { before, after, special, tolerance } = self;
-        let Tolerance { absolute, .. } = tolerance;
-        let mut max = [0.0; LANES];
-        let mut max_relative = [0.0; LANES];
-        let mut distances = [0.0; LANES];
-        let mut signed = [0.0; LANES];
-        let mut squares = [0.0; LANES];
-        let mut back = [0; LANES];
-        let mut add = |xs: &[N; LANES], ys: &[N; LANES]| {
-            for lane in 0..LANES {
-                let (x, y) = (xs[lane], ys[lane]);
-                let comes_back = special.comes_back(x, y);
-                // NaN or infinite if it is wrong; then the sum is that too.
-                let difference = if special.is_wrong(x, y) { f64::NAN } else { y.minus(x) };
-                let difference = if comes_back { 0.0 } else { difference };
-                let mut distance = difference.abs();
-                if RELATIVE {
-                    let magnitude = x.magnitude();
-                    let error = relative_error(distance, magnitude);
-                    let is_above = error > max_relative[lane];
-                    max_relative[lane] = if is_above { error } else { max_relative[lane] };
-                    // At the bound, only the exact test decides.
-                    let limit = tolerance.bound(magnitude);
-                    let reaches = (distance >= limit) & (distance > 0.0);
-                    distance = if reaches { f64::NAN } else { distance };
-                }
-                max[lane] = if distance > max[lane] { distance } else { max[lane] };
-                distances[lane] += distance;
-                signed[lane] += difference;
-                squares[lane] += distance * distance;
-                back[lane] += u64::from(comes_back);
+) -> Option<Sums> {
+    let Tolerance { absolute, .. } = tolerance;
+    let mut max = [0.0; LANES];
+    let mut max_relative = [0.0; LANES];
+    let mut distances = [0.0; LANES];
+    let mut signed = [0.0; LANES];
+    let mut squares = [0.0; LANES];
+    let mut back = [0; LANES];
+    let mut add = |xs: &[N; LANES], ys: &[N; LANES]| {
+        for lane in 0..LANES {
+            let (x, y) = (xs[lane], ys[lane]);
+            let comes_back = special.comes_back(x, y);
+            // NaN or infinite if it is wrong; then the sum is that too.
+            let difference = if special.is_wrong(x, y) { f64::NAN } else { y.minus(x) };
+            let difference = if comes_back { 0.0 } else { difference };
+            let mut distance = difference.abs();
+            if RELATIVE {
+                let magnitude = x.magnitude();
+                let error = relative_error(distance, magnitude);
+                let is_above = error > max_relative[lane];
+                max_relative[lane] = if is_above { error } else { max_relative[lane] };
+                // At the bound, only the exact test decides.
+                let limit = tolerance.bound(magnitude);
+                let reaches = (distance >= limit) & (distance > 0.0);
+                distance = if reaches { f64::NAN } else { distance };
             }
-        };
-        let (before_rows, before_rest) = before.as_chunks::<LANES>();
-        let (after_rows, after_rest) = after.as_chunks::<LANES>();
-        for (xs, ys) in before_rows.iter().zip(after_rows) {
-            add(xs, ys);
+            max[lane] = if distance > max[lane] { distance } else { max[lane] };
+            distances[lane] += distance;
+            signed[lane] += difference;
+            squares[lane] += distance * distance;
+            back[lane] += u64::from(comes_back);
         }
-        let mut repeated = 0;
-        if let Some(&x) = before_rest.first() {
-            // Copies of an original add no error.
-            add(&padded(before_rest, x), &padded(after_rest, x));
-            let copies = (LANES - before_rest.len()) as u64;
-            repeated = if special.comes_back(x, x) { copies } else { 0 };
-        }
-        let distances: f64 = distances.into_iter().sum();
-        let max = max.into_iter().fold(0.0, f64::max);
-        if !distances.is_finite() {
-            return None;
-        }
-        // A distance that rounds to the bound may exceed it.
-        let is_within = |(&x, &y): (&N, &N)| !x.is_farther(y, absolute);
-        let at_bound = || max == absolute && before.iter().zip(after).all(is_within);
-        if !(RELATIVE || max < absolute || max == 0.0 || at_bound()) {
-            return None;
-        }
-        let back = back.into_iter().sum::<u64>() - repeated;
-        let mut total = Sums {
-            elements: before.len() as u64 - back,
-            max,
-            max_relative: max_relative.into_iter().fold(0.0, f64::max),
-            distances: distances.into(),
-            differences: signed.into_iter().sum::<f64>().into(),
-            squares: squares.into_iter().sum::<f64>().into(),
-            ..Sums::default()
-        };
-        if back > 0 {
-            special.count(before, back, &mut total);
-        }
-        Some(total)
+    };
+    let (before_rows, before_rest) = before.as_chunks::<LANES>();
+    let (after_rows, after_rest) = after.as_chunks::<LANES>();
+    for (xs, ys) in before_rows.iter().zip(after_rows) {
+        add(xs, ys);
     }
+    let mut repeated = 0;
+    if let Some(&x) = before_rest.first() {
+        // Copies of an original add no error.
+        add(&padded(before_rest, x), &padded(after_rest, x));
+        let copies = (LANES - before_rest.len()) as u64;
+        repeated = if special.comes_back(x, x) { copies } else { 0 };
+    }
+    let distances: f64 = distances.into_iter().sum();
+    let max = max.into_iter().fold(0.0, f64::max);
+    if !distances.is_finite() {
+        return None;
+    }
+    // A distance that rounds to the bound may exceed it.
+    let is_within = |(&x, &y): (&N, &N)| !x.is_farther(y, absolute);
+    let at_bound = || max == absolute && before.iter().zip(after).all(is_within);
+    if !(RELATIVE || max < absolute || max == 0.0 || at_bound()) {
+        return None;
+    }
+    let back = back.into_iter().sum::<u64>() - repeated;
+    let mut total = Sums {
+        elements: before.len() as u64 - back,
+        max,
+        max_relative: max_relative.into_iter().fold(0.0, f64::max),
+        distances: distances.into(),
+        differences: signed.into_iter().sum::<f64>().into(),
+        squares: squares.into_iter().sum::<f64>().into(),
+        ..Sums::default()
+    };
+    if back > 0 {
+        special.count(before, back, &mut total);
+    }
+    Some(total)
 }
 
 #[cfg(test)]

@@ -60,19 +60,11 @@ pub(crate) struct Patterns<'a, R> {
     pub(crate) read: R,
 }
 
-/// Elements of both arrays as numbers; NaN for those that do not count.
-struct Numbers {
-    a: Vec<f64>,
-    b: Vec<f64>,
-    /// b − a
-    errors: Vec<f64>,
-}
-
 impl<R: Fn(&Region) -> Result<[Vec<u8>; 2]> + Sync> Patterns<'_, R> {
     /// Reads both arrays, most chunks several times.
     pub(crate) fn metrics(&self, workers: &Workers) -> Result<Metrics> {
-        let unit = Unit::of(self.range);
-        let one = |number| self.sums(&self.pairs.region(number)?, unit);
+        let in_unit = in_unit(self.range);
+        let one = |number| self.sums(&self.pairs.region(number)?, in_unit);
         let pass = self.pairs.pass("metrics");
         let sums = workers.merge(pass, self.pairs.regions(), one, PatternSums::merge)?;
         let found = Metrics {
@@ -120,7 +112,7 @@ impl<R: Fn(&Region) -> Result<[Vec<u8>; 2]> + Sync> Patterns<'_, R> {
         let regions = Region::tiles(self.shape, &together)?;
         let one = |number: u64| -> Result<Fields> {
             let region = regions.get(number as usize).context("no such fields")?;
-            let Numbers { a, b, .. } = self.numbers(region)?;
+            let [a, b, _] = self.numbers(region)?;
             let mut found = Fields::default();
             let fields = a.chunks(field as usize).zip(b.chunks(field as usize));
             for (index, (a, b)) in fields.enumerate() {
@@ -132,11 +124,12 @@ impl<R: Fn(&Region) -> Result<[Vec<u8>; 2]> + Sync> Patterns<'_, R> {
         Ok(found.similarity().ok_or_else(|| "no field has values in both".to_owned()))
     }
 
-    fn numbers(&self, region: &Region) -> Result<Numbers> {
+    /// The elements of both arrays as numbers, and the second less the first; NaN for those that do not count.
+    fn numbers(&self, region: &Region) -> Result<[Vec<f64>; 3]> {
         with_numbers!(self.element_type, N => self.read_as::<N>(region))
     }
 
-    fn read_as<N: Number>(&self, region: &Region) -> Result<Numbers> {
+    fn read_as<N: Number>(&self, region: &Region) -> Result<[Vec<f64>; 3]> {
         let [a, b] = (self.read)(region)?;
         let reader = NumberReader::new(self.element_type)?;
         let (xs, ys): (Vec<N>, Vec<N>) = (reader.read(&a)?, reader.read(&b)?);
@@ -152,20 +145,16 @@ impl<R: Fn(&Region) -> Result<[Vec<u8>; 2]> + Sync> Patterns<'_, R> {
         let each = |number: fn(N, N) -> f64| {
             pairs().map(|(&x, &y)| if counts(&x, &y) { number(x, y) } else { f64::NAN }).collect()
         };
-        Ok(Numbers {
-            a: each(|x, _| x.to_f64()),
-            b: each(|_, y| y.to_f64()),
-            errors: each(|x, y| y.minus(x)),
-        })
+        Ok([each(|x, _| x.to_f64()), each(|_, y| y.to_f64()), each(|x, y| y.minus(x))])
     }
 
     /// The sums of a region, with the differences to the elements behind it.
-    fn sums(&self, region: &Region, unit: Unit) -> Result<PatternSums> {
-        let Numbers { a, b, errors } = self.numbers(region)?;
+    fn sums(&self, region: &Region, in_unit: impl Fn(f64) -> f64) -> Result<PatternSums> {
+        let [a, b, errors] = self.numbers(region)?;
         let mut found =
             PatternSums { gradients: vec![0.0; self.shape.len()], ..PatternSums::default() };
         for (&x, &y) in a.iter().zip(&b).filter(|(x, _)| !x.is_nan()) {
-            let (u, v) = (unit.apply(x), unit.apply(y));
+            let (u, v) = (in_unit(x), in_unit(y));
             found.count += 1;
             for (sum, term) in found.sums.iter_mut().zip([u, v, u * u, v * v, u * v]) {
                 sum.add(term);
@@ -174,7 +163,7 @@ impl<R: Fn(&Region) -> Result<[Vec<u8>; 2]> + Sync> Patterns<'_, R> {
         for (dimension, largest) in found.gradients.iter_mut().enumerate() {
             *largest = largest_step(&errors, &region.shape, dimension);
             if let Some(next) = behind(region, self.shape, dimension) {
-                let next = self.numbers(&next)?.errors;
+                let [_, _, next] = self.numbers(&next)?;
                 let pairs = face(&errors, &region.shape, dimension).zip(next);
                 *largest = pairs.map(|(x, y)| (y - x).abs()).fold(*largest, f64::max);
             }
@@ -204,26 +193,15 @@ struct PatternSums {
     gradients: Vec<f64>,
 }
 
-/// Values less a number, divided by another, so that the squares of what is left are neither large nor small.
-#[derive(Clone, Copy, Debug)]
-struct Unit {
-    middle: f64,
-    size: f64,
-}
-
-impl Unit {
-    /// For values of a range.
-    fn of(range: Option<(Scalar, Scalar)>) -> Self {
-        let (least, greatest) =
-            range.map_or((0.0, 0.0), |(least, greatest)| (least.to_f64(), greatest.to_f64()));
-        let half = greatest / 2.0 - least / 2.0;
-        let size = 2_f64.powi(half.log2().ceil().clamp(-1000.0, 1000.0) as i32);
-        Self { middle: least / 2.0 + greatest / 2.0, size: if half > 0.0 { size } else { 1.0 } }
-    }
-
-    fn apply(self, number: f64) -> f64 {
-        number / self.size - self.middle / self.size
-    }
+/// Takes values of a range less its middle, divided by a power of two, so that the squares of what is left are neither large nor
+/// small.
+fn in_unit(range: Option<(Scalar, Scalar)>) -> impl Fn(f64) -> f64 + Copy {
+    let (least, greatest) =
+        range.map_or((0.0, 0.0), |(least, greatest)| (least.to_f64(), greatest.to_f64()));
+    let (middle, half) = (least / 2.0 + greatest / 2.0, greatest / 2.0 - least / 2.0);
+    let size = 2_f64.powi(half.log2().ceil().clamp(-1000.0, 1000.0) as i32);
+    let size = if half > 0.0 { size } else { 1.0 };
+    move |number| number / size - middle / size
 }
 
 impl PatternSums {

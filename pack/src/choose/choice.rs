@@ -17,8 +17,8 @@ use crate::check::sums::Sums;
 use crate::error::{Error, Result, usage};
 use crate::options::{PackOptions, Requirement};
 use crate::round::rounder::Rounder;
+use crate::scan::clamp::Clamp;
 use crate::scan::lattice::Lattice;
-use crate::scan::limits::Limits;
 use crate::scan::missing::{Markers, advice_on, customary_markers};
 use crate::scan::survey::Survey;
 use crate::scan::valid::BeyondValid;
@@ -54,7 +54,7 @@ pub struct Choice {
     pub rounder: Option<Rounder>,
     candidate: Candidate,
     expected: Expected,
-    limits: Option<Limits>,
+    clamp: Option<Clamp>,
 }
 
 /// Chooses codecs for an array: those that `recast pack` tries first with the same options and the same
@@ -208,7 +208,7 @@ impl Choice {
             candidate,
             expected: Expected::of(survey, facts.tolerance())
                 .with_exact_sums(options.has_mean_goal()),
-            limits: survey.limits.clone(),
+            clamp: survey.clamp.clone(),
         }
     }
 
@@ -230,8 +230,8 @@ impl Choice {
 
     fn checked(&self, elements: &[u8]) -> Result<Compared> {
         let mut elements = elements.to_vec();
-        if let Some(limits) = &self.limits {
-            limits.apply(&mut elements)?;
+        if let Some(clamp) = &self.clamp {
+            clamp.apply(&mut elements)?;
         }
         let decoded = self.candidate.decoded(&elements)?;
         let size = self.fill_value.element_type().size();

@@ -10,7 +10,7 @@ use super::placement::Placement;
 use crate::array::byte_encoder::ByteEncoder;
 use crate::array::region::Block;
 use crate::error::Result;
-use crate::metadata::byte_codecs::{BIAS, Coder, Delta, Shuffle, Storage};
+use crate::metadata::byte_codecs::{BIAS, Coder, Shuffle, Storage};
 use crate::options::{Compressor, NanTo, Reader};
 use crate::scan::number::scalar;
 
@@ -134,12 +134,11 @@ fn thorough<'c>(
     let plain = coders.iter().map(|&coder| (own, Storage::plain(coder)));
     let mut all = sizes(facts, plain.collect())?;
     let tried = differences(facts, compact)?;
-    let best = tried.iter().take(BEST_DIFFERENCES).map(|chain| &chain.storage.differences);
+    let best = tried.iter().take(BEST_DIFFERENCES).map(|chain| &chain.storage);
     let chains = best.flat_map(|differences| {
         let storage = |&coder: &Coder| {
             let is_biased = differences.is_biased && sees_high_bytes(coder);
-            let differences = Delta { is_biased, ..differences.clone() };
-            (compact, Storage { differences, coder })
+            (compact, Storage { is_biased, coder, ..differences.clone() })
         };
         coders.iter().map(storage)
     });
@@ -177,11 +176,11 @@ fn differences<'c>(facts: &Facts<'_>, coded: &'c Coded) -> Result<Vec<Measured<'
         let is_biased = takes_bias(&coded.candidate, passes);
         let longer = coded.axes().into_iter().map(|axis| {
             let axes = [before.as_slice(), &[axis]].concat();
-            (coded, Storage { differences: Delta { axes, is_biased }, coder: blosc })
+            (coded, Storage { axes, is_biased, coder: blosc })
         });
         let sizes = sizes(facts, longer.collect())?;
         let best = sizes.iter().min_by_key(|chain| chain.size);
-        let best = best.map(|best| (best.size, best.storage.differences.axes.clone()));
+        let best = best.map(|best| (best.size, best.storage.axes.clone()));
         tried.extend(sizes);
         match (&least, best) {
             (Some((least, _)), Some((size, _))) if size >= *least => break,
@@ -300,12 +299,11 @@ fn reads(reader: Reader, storage: &Storage, dimensions: usize) -> bool {
                 Coder::None | Coder::Zstd(_) | Coder::Gzip(_) | Coder::Blosc(..) => true,
                 Coder::ShuffledZstd(_) | Coder::Pcodec(_) => false,
             };
-            is_core && storage.differences.axes.is_empty()
+            is_core && storage.axes.is_empty()
         }
         // Its delta sums a transposed chunk up in the order of its memory, and it has no pcodec.
         Reader::Zarrita => {
-            storage.differences.are_of_last_axis(dimensions)
-                && !matches!(storage.coder, Coder::Pcodec(_))
+            storage.is_of_last_axis(dimensions) && !matches!(storage.coder, Coder::Pcodec(_))
         }
     }
 }

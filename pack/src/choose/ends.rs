@@ -20,14 +20,6 @@ const INEXACT: f64 = 1e-6;
 /// What codecs do to the ends of the range to store, and to 0. In order: less harm is less.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Strays {
-    pub(super) lost: Lost,
-    /// The ends beyond which multiples of a step are by no more than the arithmetic rounds.
-    pub(super) rounded: u8,
-}
-
-/// What cannot be put down to rounding, and valid values that readers would take for missing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Lost {
     /// The ends of the valid range beyond which valid values decode.
     valid: u8,
     /// Whether a fill value that elements have has a code apart, so that CF's attributes could express it only as missing.
@@ -36,11 +28,18 @@ pub(super) struct Lost {
     ends: u8,
     /// Whether 0 is in the range, and becomes another value. If 0 stays 0, no value changes its sign.
     zero: bool,
+    /// The ends beyond which multiples of a step are by no more than the arithmetic rounds.
+    pub(super) rounded: u8,
 }
 
-impl Lost {
+impl Strays {
     pub(super) fn is_none(self) -> bool {
         self == Self::default()
+    }
+
+    /// Without what can be put down to rounding.
+    pub(super) fn lost(self) -> Self {
+        Self { rounded: 0, ..self }
     }
 
     /// Whether a valid value becomes invalid.
@@ -54,17 +53,11 @@ impl Lost {
     }
 }
 
-impl Strays {
-    pub(super) fn is_none(self) -> bool {
-        self == Self::default()
-    }
-}
-
 /// How decoded values leave the range to store.
 pub(super) fn strays(facts: &Facts<'_>, candidate: &Candidate) -> Strays {
     let mut strays = Strays::default();
     let Some((least, greatest)) = facts.survey.to_store() else { return strays };
-    strays.lost.valid = candidate.beyond_valid(facts.survey).len() as u8;
+    strays.valid = candidate.beyond_valid(facts.survey).len() as u8;
     // Multiples of a step are away from values on the grid by that alone.
     let is_on_grid = facts.takes_multiples(&candidate.placement);
     let near = 2.0 * facts.working.rounding_of_values();
@@ -76,14 +69,14 @@ pub(super) fn strays(facts: &Facts<'_>, candidate: &Candidate) -> Strays {
             continue;
         }
         let is_rounded = is_on_grid && (back.to_f64() - end.to_f64()).abs() <= near;
-        let count = if is_rounded { &mut strays.rounded } else { &mut strays.lost.ends };
+        let count = if is_rounded { &mut strays.rounded } else { &mut strays.ends };
         *count += 1;
     }
     let zero = Scalar::zero(facts.survey.element_type);
     let has_zero = !is_less(zero, least) && !is_less(greatest, zero);
     let is_zero_lost = has_zero && !keeps_zero(facts, candidate);
-    strays.lost.zero = is_zero_lost;
-    strays.lost.fill = has_fill_apart(facts, candidate);
+    strays.zero = is_zero_lost;
+    strays.fill = has_fill_apart(facts, candidate);
     strays
 }
 

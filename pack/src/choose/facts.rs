@@ -26,7 +26,7 @@ pub(crate) struct Facts<'a> {
     pub(super) working: Working,
     /// The survey's sample, with the ends of the range.
     pub(super) sample: Vec<u8>,
-    /// The survey's excerpts, within its limits.
+    /// The survey's excerpts, clamped.
     pub(super) excerpts: Vec<Vec<u8>>,
     /// The scale by which a division in float64 gives the values bit for bit, if they must come back so and are products of
     /// whole numbers and a step, rounded to their type.

@@ -6,7 +6,7 @@ use recast_kernels::{ElementType, Rounding, Scalar};
 use super::bind::bind;
 use super::candidate::Candidate;
 use super::ends::{
-    Lost, MANY_STEPS, Strays, moved_by_rounding, moved_inwards, scale_for_rounding, scales_to_ends,
+    MANY_STEPS, Strays, moved_by_rounding, moved_inwards, scale_for_rounding, scales_to_ends,
     strays,
 };
 use super::facts::Facts;
@@ -221,22 +221,15 @@ pub(super) fn best_offsets_first(
     let own = Trial { size, error, strays: strays(facts, &candidate), candidate };
     let trials = Trials::new(facts, own);
     let others = trials.others();
-    let mut first = trials.first_of(&others, Lost::without_valid);
-    if others.iter().chain([&trials.own]).any(|trial| trial.strays.lost.has_invalid()) {
-        let valid = trials.first_of(&others, |lost| lost);
-        if valid.size <= most_for_staying(first.size) {
+    let (size, mut first) = trials.first_of(&others, Strays::without_valid);
+    if others.iter().chain([&trials.own]).any(|trial| trial.strays.has_invalid()) {
+        let (size_of_valid, valid) = trials.first_of(&others, |strays| strays);
+        if size_of_valid <= most_for_staying(size) {
             first = valid;
         }
     }
     let own = trials.own.candidate;
-    let other = first.other.into_iter();
-    Ok(other.chain([own]).collect())
-}
-
-/// The candidate that comes first, if it is another one than the candidate at its own position; and the size of the excerpts.
-struct First {
-    size: u64,
-    other: Option<Candidate>,
+    Ok(first.into_iter().chain([own]).collect())
 }
 
 /// A candidate with its own offset, and how others are measured.
@@ -296,7 +289,7 @@ impl<'f> Trials<'f> {
     /// if values then leave their range, with what keeps them.
     fn others(&self) -> Vec<Trial> {
         let best = |found: &[(Position, Trial)]| -> Option<(Position, Trial)> {
-            let rank = |(_, trial): &&(Position, Trial)| self.rank(trial, Lost::without_valid);
+            let rank = |(_, trial): &&(Position, Trial)| self.rank(trial, Strays::without_valid);
             found.iter().min_by_key(rank).cloned()
         };
         let mut found = self.at_all(positions(self.facts, &self.own.candidate, self.is_precise));
@@ -304,7 +297,7 @@ impl<'f> Trials<'f> {
             found.extend(self.at_all(fractional_offsets(position)));
         }
         if let Some((position, trial)) = best(&found)
-            && !trial.strays.lost.is_none()
+            && !trial.strays.lost().is_none()
         {
             let most = most_for_staying(trial.size);
             let factor = |trial: &Trial| trial.candidate.placement.scale.factor();
@@ -325,12 +318,17 @@ impl<'f> Trials<'f> {
     }
 
     /// The range of the data and 0 come before the bytes.
-    fn rank(&self, trial: &Trial, counted: fn(Lost) -> Lost) -> (Lost, u64) {
-        (counted(trial.strays.lost), self.cost(trial))
+    fn rank(&self, trial: &Trial, counted: fn(Strays) -> Strays) -> (Strays, u64) {
+        (counted(trial.strays.lost()), self.cost(trial))
     }
 
-    /// The candidate that comes first by what is counted of what is lost.
-    fn first_of(&self, others: &[Trial], counted: fn(Lost) -> Lost) -> First {
+    /// Which candidate comes first by what is counted of its strays: the size of the excerpts, and the candidate if it is not the
+    /// one with its own offset.
+    fn first_of(
+        &self,
+        others: &[Trial],
+        counted: fn(Strays) -> Strays,
+    ) -> (u64, Option<Candidate>) {
         let (facts, own) = (self.facts, &self.own);
         let all = facts.excerpts.as_slice();
         let best = others.iter().min_by_key(|trial| self.rank(trial, counted)).cloned();
@@ -338,11 +336,11 @@ impl<'f> Trials<'f> {
             let has_all = self.few.len() == all.len();
             if has_all { Some(trial) } else { self.measured(trial.candidate, all) }
         });
-        let lost = counted(own.strays.lost);
-        let best = best.filter(|trial| counted(trial.strays.lost) <= lost);
+        let own_strays = counted(own.strays);
+        let best = best.filter(|trial| counted(trial.strays.lost()) <= own_strays.lost());
         // No more bytes, except for noise of the compressor, and no less precision.
         let is_as_good = |trial: &Trial| {
-            (counted(trial.strays.lost), trial.strays.rounded) <= (lost, own.strays.rounded)
+            counted(trial.strays) <= own_strays
                 && trial.size <= own.size + own.size / COMPRESSOR_NOISE
                 && (!self.is_precise || trial.error <= own.error)
         };
@@ -365,8 +363,8 @@ impl<'f> Trials<'f> {
             }
         };
         match first {
-            Some(Trial { size, candidate, .. }) => First { size, other: Some(candidate) },
-            None => First { size: own.size, other: None },
+            Some(Trial { size, candidate, .. }) => (size, Some(candidate)),
+            None => (own.size, None),
         }
     }
 }
@@ -389,7 +387,7 @@ fn prefer_headroom(facts: &Facts<'_>, candidate: Candidate) -> Result<Vec<Candid
         .into_iter()
         .flat_map(|position| [position].into_iter().chain(fractional_offsets(position)));
     // Values that readers take for missing are worse than more steps.
-    let many = if own_strays.lost.has_invalid() { 1.0 } else { MANY_STEPS };
+    let many = if own_strays.has_invalid() { 1.0 } else { MANY_STEPS };
     let own_scale = candidate.placement.scale.value;
     let moved = positions
         .filter_map(|position| moved(facts, &candidate, own_scale?, position))

@@ -11,7 +11,6 @@ use super::placement::{Placement, Promise, Scale};
 use crate::check::comparison::Tolerance;
 use crate::error::Result;
 use crate::options::is_power_of_two;
-use crate::scan::grid::Distance;
 use crate::scan::missing::advice_on;
 use crate::scan::number::{rounded, unit_roundoff};
 use crate::scan::survey::{Survey, Suspects, union};
@@ -85,13 +84,13 @@ pub(super) fn is_proven(facts: &Facts<'_>, candidate: &Candidate) -> bool {
 /// Whether every surveyed value keeps the bound, and none decodes to a missing marker.
 pub(super) fn is_proven_for_seen(facts: &Facts<'_>, candidate: &Candidate) -> bool {
     let is_kept =
-        |error: Distance| facts.options.max_abs_error.is_some_and(|bound| error.greatest <= bound);
+        |(_, most): (f64, f64)| facts.options.max_abs_error.is_some_and(|bound| most <= bound);
     !candidate.may_decode_to_marker && error_of_guess(facts, candidate).is_some_and(is_kept)
 }
 
 /// The error of a surveyed value, if this error certainly exceeds the bound.
 pub(super) fn certain_excess(facts: &Facts<'_>, candidate: &Candidate) -> Option<f64> {
-    let error = error_of_guess(facts, candidate)?.least;
+    let (error, _) = error_of_guess(facts, candidate)?;
     facts.options.max_abs_error.filter(|&bound| error > bound).map(|_| error)
 }
 
@@ -231,15 +230,14 @@ fn arithmetic(facts: &Facts<'_>, placement: &Placement, distance: f64, magnitude
     facts.working.unit() * (of_offset + of_scale)
 }
 
-/// Bounds for the largest error of a surveyed value with a guessed scale, from the survey's grids.
-fn error_of_guess(facts: &Facts<'_>, candidate: &Candidate) -> Option<Distance> {
+/// Bounds for the largest error of a surveyed value with a guessed scale, from the survey's grids: at least, and at most.
+fn error_of_guess(facts: &Facts<'_>, candidate: &Candidate) -> Option<(f64, f64)> {
     let Placement { offset, scale, .. } = candidate.placement;
     let factor = scale.value.filter(|_| scale.grid.is_some())?.to_f64();
     // In the working type, the scale may differ from the round number.
     let is_it = |&round: &f64| facts.working.number(round, Rounding::NearestEven) == scale.value;
     let round = facts.working.round_scales().find(is_it)?;
-    let Distance { least, greatest } =
-        facts.survey.grids.distance(round, facts.working.magnitude())?;
+    let (least, greatest) = facts.survey.grids.distance(round, facts.working.magnitude())?;
     let from_grid = |number: f64| (number - (number * round).round() / round).abs();
     let of_offset = from_grid(offset.map_or(0.0, Scalar::to_f64));
     let computed = 4.0 * f64::EPSILON + (factor - round).abs() / round;
@@ -248,13 +246,13 @@ fn error_of_guess(facts: &Facts<'_>, candidate: &Candidate) -> Option<Distance> 
     let rounded =
         arithmetic + (computed + facts.working.unit_of_decoded()) * facts.working.magnitude();
     // Clamped values become the ends of the range.
-    let ends = facts.survey.limits.as_ref().map(|limits| [limits.least, limits.greatest]);
+    let ends = facts.survey.clamp.as_ref().map(|clamp| [clamp.least, clamp.greatest]);
     let of_ends = ends.into_iter().flatten().map(|end| from_grid(end.to_f64()));
     let greatest = of_ends.fold(greatest, f64::max) + of_offset + rounded;
     // Directed rounding may move a value to the next point of the grid, a step away.
     let is_to_own_point = facts.options.errors_in_a_step() == 2.0 && greatest * factor < 0.5;
     let least = if ends.is_some() { 0.0 } else { least - of_offset - rounded };
-    Some(Distance { least, greatest: if is_to_own_point { greatest } else { f64::INFINITY } })
+    Some((least, if is_to_own_point { greatest } else { f64::INFINITY }))
 }
 
 /// Refuses codecs that cannot store the ends of the promised range, even if values out of range may be clamped

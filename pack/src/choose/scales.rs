@@ -10,7 +10,6 @@ use super::grids::{exceeds_bound, grids, round_scale};
 use super::placement::{Promise, Scale};
 use super::working::Working;
 use crate::error::Result;
-use crate::scan::grid::Distance;
 use crate::scan::lattice::Lattice;
 
 /// The floating-point types for a relative error: smallest first, and of one size the most precise first. `float8_e4m3fn` is
@@ -247,10 +246,9 @@ fn scales_within_limits(facts: &Facts<'_>, own: f64) -> Vec<Scalar> {
 /// value's rounding and half of the bound. Then the surveyed values are not on the grid, and keep the bound by chance.
 fn is_off(facts: &Facts<'_>, grid: &Lattice, bound: f64) -> bool {
     let near = (2.0 * facts.working.rounding_of_values()).max(bound / 2.0);
-    // Values outside the limits are clamped, and say nothing.
-    let found = distance_from_grid(facts, grid).filter(|_| facts.survey.limits.is_none());
-    exceeds_bound(facts.options, grid.step)
-        && found.is_some_and(|Distance { least, .. }| least > near)
+    // Values outside the range to keep are clamped, and say nothing.
+    let found = distance_from_grid(facts, grid).filter(|_| facts.survey.clamp.is_none());
+    exceeds_bound(facts.options, grid.step) && found.is_some_and(|(least, _)| least > near)
 }
 
 /// Whether the surveyed values are on a grid, except for their rounding and a small part of the bound. A grid that is not round
@@ -258,11 +256,11 @@ fn is_off(facts: &Facts<'_>, grid: &Lattice, bound: f64) -> bool {
 fn is_on(facts: &Facts<'_>, grid: &Lattice, bound: f64) -> bool {
     let near = (2.0 * facts.working.rounding_of_values()).max(bound / 16.0);
     let found = distance_from_grid(facts, grid);
-    found.is_none_or(|Distance { greatest, .. }| greatest <= near)
+    found.is_none_or(|(_, greatest)| greatest <= near)
 }
 
-/// The distance of the surveyed values from a grid; none if the grid is not round.
-fn distance_from_grid(facts: &Facts<'_>, grid: &Lattice) -> Option<Distance> {
+/// The distance of the surveyed values from a grid, as bounds; none if the grid is not round.
+fn distance_from_grid(facts: &Facts<'_>, grid: &Lattice) -> Option<(f64, f64)> {
     facts.survey.grids.distance(round_scale(&facts.working, grid)?, facts.working.magnitude())
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::array::source::Source;
 use crate::metadata::coordinates::{Described, described};
 use crate::metadata::tree::{self, Node};
-use crate::recommend::markers::Markers;
+use crate::recommend::labels::Labels;
 use crate::runtime::Runtime;
 use crate::scan::axes::dimension_names;
 use crate::store::location::{Kind, Location, beside, is_group};
@@ -16,7 +16,7 @@ use crate::store::names::SafePath;
 const MOST: usize = 32;
 
 /// What an array says of itself, and what the coordinates of its group tell.
-pub(crate) fn markers_alone(source: &Source, runtime: &Runtime) -> Markers {
+pub(crate) fn labels_alone(source: &Source, runtime: &Runtime) -> Labels {
     let dimensions = dimension_names(source);
     let of_one_value = source.text_attribute("coordinates").unwrap_or_default();
     let dimensions: Vec<&str> = dimensions.iter().flatten().map(String::as_str).collect();
@@ -29,7 +29,7 @@ pub(crate) fn markers_alone(source: &Source, runtime: &Runtime) -> Markers {
         dimensions: Some(dimensions),
         attributes: Some(source.array().attributes()),
     };
-    Markers::of(&array, &described(&nodes))
+    Labels::of(&array, &described(&nodes))
 }
 
 /// The nearest array of a name in the groups that an array is in. One that cannot be read tells nothing.

@@ -8,8 +8,8 @@ use anyhow::{Context, bail};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::rules::{GroupJob, Rules, Treatment, markers_of, properties};
-use crate::error::{Error, Interrupted, Result, is_disk_full, is_of_array, unless_room};
+use super::rules::{GroupJob, Rules, Treatment, labels_of, properties};
+use crate::error::{Error, Result, is_disk_full, is_interrupted, is_of_array, unless_room};
 use crate::jobs::cf::{FromCfReport, dry_from_cf, from_cf};
 use crate::jobs::job::{DryRun, Job, write_inside};
 use crate::jobs::pack::{PackJob, PackReport, Place, pack_together};
@@ -95,7 +95,7 @@ impl GroupJob {
         for node in arrays_of(&nodes) {
             let advice = self.recommendations.as_ref().filter(|_| !rules.says_how(&node.path));
             let advice = advice.map(|all| {
-                let advice = all.advice(&markers_of(node, &described), options);
+                let advice = all.advice(&labels_of(node, &described), options);
                 recommended.insert(&*node.path, advice.recommended(all));
                 advice
             });
@@ -290,7 +290,7 @@ impl<'a> Sets<'a> {
                 let done = |report| Outcome::Done { report: Box::new(report) };
                 reports.into_iter().map(done).collect()
             }
-            Err(failure) if failure.is::<Interrupted>() => return Err(failure),
+            Err(failure) if is_interrupted(&failure) => return Err(failure),
             // As it is, an array keeps whatever is recommended.
             Err(failure) if is_of_array(&failure) && is_advised => {
                 let reason = || format!("cannot be packed as recommended: {failure:#}");

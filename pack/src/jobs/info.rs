@@ -50,7 +50,6 @@ pub struct ArrayInfo {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk_lengths: Option<Vec<Vec<(u64, u64)>>>,
     /// The type of the values.
-    #[serde(serialize_with = "json::written")]
     pub data_type: ElementType,
     /// The fill value.
     #[serde(serialize_with = "json::written")]

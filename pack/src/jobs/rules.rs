@@ -16,7 +16,7 @@ use crate::metadata::coordinates::Described;
 use crate::metadata::tree::Node;
 use crate::options::{OwnOptions, PackOptions, option_names};
 use crate::recommend::Recommendations;
-use crate::recommend::markers::Markers;
+use crate::recommend::labels::Labels;
 use crate::store::location::Kind;
 use crate::store::nearest::nearest;
 
@@ -551,8 +551,8 @@ pub(crate) struct Properties {
 }
 
 /// What an array says of itself, for recommendations.
-pub(crate) fn markers_of(node: &Node, all: &[Described<'_>]) -> Markers {
-    Markers::of(&Described::of(node), all)
+pub(crate) fn labels_of(node: &Node, all: &[Described<'_>]) -> Labels {
+    Labels::of(&Described::of(node), all)
 }
 
 /// The properties of an array. An array with value codecs can be packed only with `repack`.

@@ -307,13 +307,13 @@ impl Output<'_> {
             }
         }
         for (node, outcome) in arrays_of(nodes).zip(outcomes) {
-            let stray = node.stray()?;
+            let [of_array, nodes] = node.stray()?;
             let named = |names: &[String]| -> Vec<String> {
                 names.iter().map(|name| path_in(&node.path, name)).collect()
             };
-            special.extend(named(&stray.special));
+            special.extend(named(&of_array));
             if outcome.report().is_some() {
-                nested.extend(named(&stray.nodes));
+                nested.extend(named(&nodes));
             }
         }
         let present: BTreeSet<&SafePath> = nodes.iter().map(|node| &node.path).collect();

@@ -14,7 +14,6 @@ use crate::error::Result;
 use crate::jobs::cf::{NotForCf, ToCfReport, to_cf};
 use crate::jobs::job::{Job, write_inside};
 use crate::jobs::tree::{ArrayOutcome, GroupReport, Outcome, Output, PathReport, each_array};
-use crate::json;
 use crate::metadata::byte_codecs::Storage;
 use crate::metadata::document::PROVENANCE;
 use crate::metadata::tree::{self, Node};
@@ -74,7 +73,6 @@ pub struct UnpackReport {
     /// Extents of the array.
     pub shape: Vec<u64>,
     /// The type of the values.
-    #[serde(serialize_with = "json::written")]
     pub data_type: ElementType,
     /// The stored chunks of the input, if they can be counted.
     pub source_stored: Option<u64>,

@@ -24,18 +24,13 @@ pub(crate) const PCODEC: &str = "numcodecs.pcodec";
 /// The codecs after the value codecs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Storage {
-    pub(crate) differences: Delta,
-    pub(crate) coder: Coder,
-}
-
-/// Codes as differences of neighbours along some axes of a chunk, one after the other.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Delta {
-    /// The axes, by number, in the order of the passes; none for the codes themselves. Each pass is `numcodecs.delta`,
-    /// in a signed type of the codes' size, after a `transpose` that makes its axis the last.
+    /// The axes of a chunk along which codes become differences of neighbours, by number, in the order of the passes; none for the
+    /// codes themselves. Each pass is `numcodecs.delta`, in a signed type of the codes' size, after a `transpose` that makes its
+    /// axis the last.
     pub(crate) axes: Vec<usize>,
-    /// Whether `scale_offset` adds [`BIAS`] to them; only for codes whose differences leave room for it.
+    /// Whether `scale_offset` adds [`BIAS`] to the differences; only for codes whose differences leave room for it.
     pub(crate) is_biased: bool,
+    pub(crate) coder: Coder,
 }
 
 /// What compresses the bytes of a chunk.
@@ -63,7 +58,7 @@ pub(crate) enum Shuffle {
 impl Storage {
     /// The codes themselves, compressed.
     pub(crate) fn plain(coder: Coder) -> Self {
-        Self { differences: Delta::default(), coder }
+        Self { axes: Vec::new(), is_biased: false, coder }
     }
 
     /// What a compressor stands for.
@@ -87,7 +82,7 @@ impl Storage {
 
     /// Whether codes that the data leave free can be stored, next to any others.
     pub(crate) fn keeps_room(&self) -> bool {
-        self.differences.axes.is_empty()
+        self.axes.is_empty()
     }
 
     /// The codecs, for chunks with elements of a type and this many dimensions.
@@ -111,13 +106,13 @@ impl Storage {
             }
             Coder::Pcodec(level) => self.pcodec(element_type, level),
         };
-        [self.differences.codecs(element_type, dimensions), coder].concat()
+        [self.differences(element_type, dimensions), coder].concat()
     }
 
     /// pcodec, and the casts in front of it. It knows no bytes, so these become 16 bits. zarrs 0.23 caches what it decodes
     /// as elements of the type in front of the codec before it, so that codec is differences, or a cast to the same type.
     fn pcodec(&self, element_type: ElementType, level: i32) -> Vec<Value> {
-        let has_differences = !self.differences.axes.is_empty();
+        let has_differences = !self.axes.is_empty();
         let stored = if has_differences { with_sign(element_type, true) } else { element_type };
         let (casts, data_type) = match stored.size() {
             1 if stored.is_signed() => (2, ElementType::Int16),
@@ -133,15 +128,14 @@ impl Storage {
         let pcodec = codec(PCODEC, pcodec);
         repeat_n(cast, casts).chain([pcodec]).collect()
     }
-}
 
-impl Delta {
-    /// The differences of the last axis, which need no transposed chunk.
-    pub(crate) fn are_of_last_axis(&self, dimensions: usize) -> bool {
+    /// Whether all differences are of the last axis, which needs no transposed chunk.
+    pub(crate) fn is_of_last_axis(&self, dimensions: usize) -> bool {
         self.axes.iter().all(|axis| axis + 1 == dimensions)
     }
 
-    fn codecs(&self, element_type: ElementType, dimensions: usize) -> Vec<Value> {
+    /// The codecs of the differences.
+    fn differences(&self, element_type: ElementType, dimensions: usize) -> Vec<Value> {
         let signed = with_sign(element_type, true);
         let mut codecs = Vec::new();
         let mut layout: Vec<usize> = (0..dimensions).collect();
@@ -182,7 +176,15 @@ impl Shuffle {
 /// As people read it: `delta (axes 2, 1) + 128, blosc:9 (shuffle)`.
 impl fmt::Display for Storage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.differences.fmt(f)?;
+        let axes: Vec<String> = self.axes.iter().map(ToString::to_string).collect();
+        match axes.as_slice() {
+            [] => {}
+            [one] => write!(f, "delta (axis {one})")?,
+            several => write!(f, "delta (axes {})", several.join(", "))?,
+        }
+        if !axes.is_empty() {
+            f.write_str(if self.is_biased { " + 128, " } else { ", " })?;
+        }
         match self.coder {
             Coder::None => f.write_str("none"),
             Coder::Zstd(level) => write!(f, "zstd:{level}"),
@@ -191,17 +193,5 @@ impl fmt::Display for Storage {
             Coder::ShuffledZstd(level) => write!(f, "shuffle, zstd:{level}"),
             Coder::Pcodec(level) => write!(f, "pcodec:{level}"),
         }
-    }
-}
-
-impl fmt::Display for Delta {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let axes: Vec<String> = self.axes.iter().map(ToString::to_string).collect();
-        match axes.as_slice() {
-            [] => return Ok(()),
-            [one] => write!(f, "delta (axis {one})")?,
-            several => write!(f, "delta (axes {})", several.join(", "))?,
-        }
-        f.write_str(if self.is_biased { " + 128, " } else { ", " })
     }
 }

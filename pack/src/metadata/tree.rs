@@ -15,7 +15,7 @@ use super::v2::{InvalidV2, document_of_v2, older_array, older_attributes};
 use crate::error::{Result, unwritten};
 use crate::runtime::Runtime;
 use crate::store::local::visit_below;
-use crate::store::location::{Below, Kind, Location};
+use crate::store::location::{Kind, Location};
 use crate::store::names::{
     ATTRS, DOCUMENTS, GROUP_DOCUMENTS, META, SafePath, ZARR_JSON, ZATTRS, ZMETADATA, is_content,
 };
@@ -47,15 +47,6 @@ pub(crate) struct Node {
     pub(crate) is_consolidated: bool,
     /// The paths of a group's files that belong to no node, relative to it.
     pub(crate) files: Vec<SafePath>,
-}
-
-/// What is in the folder of an array and does not belong there, relative to it.
-#[derive(Default)]
-pub(crate) struct Stray {
-    /// Pipes, sockets and devices. No job reads or copies them.
-    pub(crate) special: Vec<String>,
-    /// Folders with the metadata of a node. Zarr has no nodes below an array, so no reader of the group sees them.
-    pub(crate) nodes: Vec<String>,
 }
 
 impl Node {
@@ -175,10 +166,12 @@ impl Node {
         Ok(is_file)
     }
 
-    /// What is in the folder of an array and does not belong there.
-    pub(crate) fn stray(&self) -> Result<Stray> {
-        let mut stray = Stray::default();
-        let Some(folder) = self.location.directory() else { return Ok(stray) };
+    /// What is in the folder of an array and does not belong there, relative to it: pipes, sockets and devices, which no job
+    /// reads or copies; and folders with the metadata of a node. Zarr has no nodes below an array, so no reader of the group
+    /// sees them.
+    pub(crate) fn stray(&self) -> Result<[Vec<String>; 2]> {
+        let [mut special, mut nodes] = [Vec::new(), Vec::new()];
+        let Some(folder) = self.location.directory() else { return Ok([special, nodes]) };
         visit_below(&folder, |path, _, kind| {
             let name = path.strip_prefix(&folder).unwrap_or(path);
             let is_special = |kind: FileType| !kind.is_file() && !kind.is_dir();
@@ -190,17 +183,17 @@ impl Node {
             let below = name.parent().filter(|below| below.components().next().is_some());
             let is_node = || DOCUMENTS.iter().any(|document| name.ends_with(document));
             if is_special {
-                stray.special.push(name.display().to_string());
+                special.push(name.display().to_string());
             } else if let Some(below) = below.filter(|_| is_node()) {
-                stray.nodes.push(below.display().to_string());
+                nodes.push(below.display().to_string());
             }
             Ok(())
         })?;
-        for names in [&mut stray.special, &mut stray.nodes] {
+        for names in [&mut special, &mut nodes] {
             names.sort_unstable();
             names.dedup();
         }
-        Ok(stray)
+        Ok([special, nodes])
     }
 }
 
@@ -236,7 +229,7 @@ fn add(path: &SafePath, location: &Location, nodes: &mut Vec<Node>) -> Result<Ve
     if kind == Kind::Array {
         return Ok(Vec::new());
     }
-    let Below { folders, mut files } = location.below()?;
+    let [folders, mut files] = location.below()?;
     files.retain(|name| !GROUP_DOCUMENTS.contains(&without_bak(name)));
     for name in folders {
         let below = add(&path.join(&name), &location.child(&name), nodes)?;

@@ -1,12 +1,13 @@
 //! Options as arguments of a command.
 
+use std::str::FromStr;
+
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind;
 use clap::{Arg, ArgMatches, Args, Command, Error, FromArgMatches, Id};
 use recast_kernels::{ElementType, OutOfRange, Rounding};
 use zarr_recast::JsonScalar;
 
-use super::names::Named;
 use super::numbers::Numbers;
 use super::values::{Compressor, Limits, ValueRange, limit, scalar};
 
@@ -36,19 +37,19 @@ pub(super) fn marker(text: &str) -> Result<JsonScalar, String> {
 /// Parses the name of a data type.
 #[must_use]
 pub fn data_types() -> impl TypedValueParser<Value = ElementType> {
-    named(<ElementType as Named>::ALL, |_| None)
+    named(ElementType::ALL, ElementType::name, |_| None)
 }
 
 pub(super) fn decoded_types() -> impl TypedValueParser<Value = ElementType> {
-    named(&[ElementType::Float32, ElementType::Float64], |_| None)
+    named(&[ElementType::Float32, ElementType::Float64], ElementType::name, |_| None)
 }
 
 pub(super) fn roundings() -> impl TypedValueParser<Value = Rounding> {
-    named(<Rounding as Named>::ALL, |_| None)
+    named(Rounding::ALL, Rounding::name, |_| None)
 }
 
 pub(super) fn out_of_range_modes() -> impl TypedValueParser<Value = OutOfRange> {
-    named(<OutOfRange as Named>::ALL, |mode| match mode {
+    named(OutOfRange::ALL, OutOfRange::name, |mode| match mode {
         OutOfRange::Error => Some("Refuses them"),
         OutOfRange::Clamp => Some("The nearest value of the type"),
         OutOfRange::Wrap => Some("Modulo 2^N"),
@@ -57,12 +58,13 @@ pub(super) fn out_of_range_modes() -> impl TypedValueParser<Value = OutOfRange> 
 }
 
 /// Parses the name of one of these values, each with its help.
-fn named<T: Named>(
+fn named<T: Copy + FromStr + Send + Sync + 'static>(
     all: &'static [T],
+    name: fn(T) -> &'static str,
     help: fn(T) -> Option<&'static str>,
 ) -> impl TypedValueParser<Value = T> {
-    let names = all.iter().map(|&one| PossibleValue::new(one.name()).help(help(one)));
-    PossibleValuesParser::new(names).try_map(|name| T::from_name(&name).ok_or("an unknown name"))
+    let names = all.iter().map(|&one| PossibleValue::new(name(one)).help(help(one)));
+    PossibleValuesParser::new(names).try_map(|name| name.parse().map_err(|_| "an unknown name"))
 }
 
 /// `--limits MIN MAX`.

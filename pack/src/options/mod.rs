@@ -125,7 +125,7 @@ pub struct PackOptions {
     )]
     pub grid: Option<bool>,
     /// The type of the stored elements; by default the smallest that keeps the bound.
-    #[serde(serialize_with = "json::written", deserialize_with = "names::optional")]
+    #[serde(deserialize_with = "names::optional_name")]
     #[cfg_attr(feature = "clap", arg(long, short = 't', value_name = "T", value_parser = data_types()))]
     pub data_type: Option<ElementType>,
     /// The stored value that stands for NaN: a number, min or max of the type, or auto.
@@ -166,12 +166,10 @@ pub struct PackOptions {
     #[cfg_attr(feature = "clap", command(flatten))]
     pub range: Option<ValueRange>,
     /// How values between two stored ones are rounded.
-    #[serde(serialize_with = "json::written", deserialize_with = "names::value")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "R", default_value = "nearest-even"))]
     #[cfg_attr(feature = "clap", arg(value_parser = roundings()))]
     pub rounding: Rounding,
     /// What to do with values outside the range of the stored type.
-    #[serde(serialize_with = "json::written", deserialize_with = "names::value")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "MODE", default_value = "error"))]
     #[cfg_attr(feature = "clap", arg(value_parser = out_of_range_modes()))]
     pub out_of_range: OutOfRange,
@@ -221,7 +219,7 @@ pub struct PackOptions {
     pub from_cf: bool,
     /// The type of the values with --from-cf, float32 or float64; by default the one that reproduces CF's
     /// values bit for bit.
-    #[serde(serialize_with = "json::written", deserialize_with = "names::optional")]
+    #[serde(deserialize_with = "names::optional_name")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "T", requires = "from_cf"))]
     #[cfg_attr(feature = "clap", arg(value_parser = decoded_types()))]
     pub decoded_type: Option<ElementType>,

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 
-use super::markers::{LevelKind, Markers};
+use super::labels::{Labels, LevelKind};
 use super::yaml::Yaml;
 use crate::error::Result;
 
@@ -98,18 +98,18 @@ impl Filter {
         list.iter().map(Self::read).collect()
     }
 
-    pub(super) fn matches(&self, markers: &Markers) -> Match<'_> {
+    pub(super) fn matches(&self, labels: &Labels) -> Match<'_> {
         match self {
             Self::Any(filters) => {
-                Match::first(Match::Yes, filters.iter().map(|filter| filter.matches(markers)))
+                Match::first(Match::Yes, filters.iter().map(|filter| filter.matches(labels)))
             }
-            Self::All(filters) => Match::all(filters.iter().map(|filter| filter.matches(markers))),
-            Self::Not(filter) => filter.matches(markers).not(),
-            Self::StandardName(name) => Match::of(markers.standard.as_ref() == Some(name)),
-            Self::ShortName(name) => Match::of(markers.short_names.contains(name)),
-            Self::GribShortName(name) => Match::of(markers.grib.as_ref() == Some(name)),
+            Self::All(filters) => Match::all(filters.iter().map(|filter| filter.matches(labels))),
+            Self::Not(filter) => filter.matches(labels).not(),
+            Self::StandardName(name) => Match::of(labels.standard.as_ref() == Some(name)),
+            Self::ShortName(name) => Match::of(labels.short_names.contains(name)),
+            Self::GribShortName(name) => Match::of(labels.grib.as_ref() == Some(name)),
             Self::Level(kind) => {
-                markers.level.map_or(Match::NeedsLevel, |level| Match::of(level == *kind))
+                labels.level.map_or(Match::NeedsLevel, |level| Match::of(level == *kind))
             }
             Self::Unknown(kind) => Match::NeedsKind(kind),
         }

@@ -2,7 +2,7 @@
 //! of variables and the kind of their levels.
 
 mod filter;
-pub(crate) mod markers;
+pub(crate) mod labels;
 mod yaml;
 
 use std::fmt;
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::options::{Limits, OwnOptions, PackOptions, Requirement};
 
 use filter::{Filter, Match};
-use markers::Markers;
+use labels::Labels;
 use yaml::Yaml;
 
 /// The package whose file format this is, and where to cite it.
@@ -187,8 +187,8 @@ impl Recommendations {
 
     /// What is recommended for an array: what all recommendations that match it ask for, and what options for all arrays ask
     /// for. Their other ways to pack, such as a step, are for arrays for which nothing is recommended.
-    pub(crate) fn advice(&self, markers: &Markers, for_all: &PackOptions) -> Advice {
-        let advice = match self.advice_alone(markers) {
+    pub(crate) fn advice(&self, labels: &Labels, for_all: &PackOptions) -> Advice {
+        let advice = match self.advice_alone(labels) {
             Advice::Pack(advice) => advice,
             other => return other,
         };
@@ -206,10 +206,10 @@ impl Recommendations {
         }
     }
 
-    fn advice_alone(&self, markers: &Markers) -> Advice {
+    fn advice_alone(&self, labels: &Labels) -> Advice {
         let mut options: Option<PackOptions> = None;
         for one in &self.list {
-            let filters = one.filters.iter().map(|filter| filter.matches(markers));
+            let filters = one.filters.iter().map(|filter| filter.matches(labels));
             match Match::all(filters) {
                 Match::No => {}
                 Match::Yes => {
@@ -342,10 +342,10 @@ fn add_needs(yaml: &Yaml, needs: &mut Vec<Need>) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recommend::markers::LevelKind;
+    use crate::recommend::labels::LevelKind;
 
-    fn markers(name: &str, level: Option<LevelKind>) -> Markers {
-        Markers { short_names: vec![name.to_owned()], level, ..Markers::default() }
+    fn labels(name: &str, level: Option<LevelKind>) -> Labels {
+        Labels { short_names: vec![name.to_owned()], level, ..Labels::default() }
     }
 
     const TEXT: &str = "
@@ -395,7 +395,7 @@ metadata: {doi: 10.1/x}
                 "recommendations:\n- {filters}\n  requirements: {requirements}\nversion: 1.0.0\nmetadata: {{}}\n"
             );
             let read = Recommendations::from_yaml(&text).unwrap();
-            match read.advice(&markers("tcc", None), &PackOptions::default()) {
+            match read.advice(&labels("tcc", None), &PackOptions::default()) {
                 Advice::NotKnown(why) => assert!(why.contains(reason), "{requirements}: {why}"),
                 other => panic!("{requirements}: {other:?}"),
             }
@@ -409,7 +409,7 @@ metadata: {doi: 10.1/x}
             (read.len(), &*read.source),
             (6, "compression-recommendations 1.2.3, doi 10.1/x")
         );
-        let tcc = read.advice_alone(&markers("tcc", Some(LevelKind::Single)));
+        let tcc = read.advice_alone(&labels("tcc", Some(LevelKind::Single)));
         let limits = Limits { least: Some(0.0), greatest: Some(1.0) };
         assert_eq!(
             tcc,
@@ -420,7 +420,7 @@ metadata: {doi: 10.1/x}
                 ..PackOptions::default()
             }))
         );
-        let slt = read.advice_alone(&markers("slt", Some(LevelKind::Single)));
+        let slt = read.advice_alone(&labels("slt", Some(LevelKind::Single)));
         assert_eq!(
             slt,
             Advice::Pack(Box::new(PackOptions {
@@ -429,7 +429,7 @@ metadata: {doi: 10.1/x}
                 ..PackOptions::default()
             }))
         );
-        assert_eq!(read.advice_alone(&markers("other", None)), Advice::None);
+        assert_eq!(read.advice_alone(&labels("other", None)), Advice::None);
     }
 
     #[test]
@@ -442,7 +442,7 @@ metadata: {doi: 10.1/x}
             ("tcc", None, "GRIB_typeOfLevel"),
             ("slt", None, "GRIB_typeOfLevel"),
         ] {
-            let Advice::NotKnown(reason) = read.advice_alone(&markers(name, level)) else {
+            let Advice::NotKnown(reason) = read.advice_alone(&labels(name, level)) else {
                 panic!("{name}");
             };
             assert!(reason.contains(expected), "{reason}");

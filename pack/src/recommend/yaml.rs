@@ -20,12 +20,6 @@ pub(super) enum Yaml {
     Map(BTreeMap<String, Self>),
 }
 
-/// What is not yet complete: a list, or a map with the key that waits for its value.
-enum Open {
-    List(Vec<Yaml>),
-    Map(BTreeMap<String, Yaml>, Option<String>),
-}
-
 impl Yaml {
     /// Reads a document.
     ///
@@ -39,7 +33,8 @@ impl Yaml {
     }
 
     fn parse(text: &str) -> Result<Self> {
-        let mut open: Vec<Open> = Vec::new();
+        // Lists and maps that are not yet complete, the maps with the key that waits for its value.
+        let mut open: Vec<(Self, Option<String>)> = Vec::new();
         let mut whole = None;
         for event in Parser::new_from_str(text) {
             let (event, span) = event.map_err(|error| anyhow::anyhow!("{error}"))?;
@@ -63,17 +58,14 @@ impl Yaml {
             let complete = match event {
                 Event::Scalar(text, ..) => Some(Self::Text(text.into_owned())),
                 Event::SequenceStart(..) => {
-                    open.push(Open::List(Vec::new()));
+                    open.push((Self::List(Vec::new()), None));
                     None
                 }
                 Event::MappingStart(..) => {
-                    open.push(Open::Map(BTreeMap::new(), None));
+                    open.push((Self::Map(BTreeMap::new()), None));
                     None
                 }
-                Event::SequenceEnd | Event::MappingEnd => open.pop().map(|done| match done {
-                    Open::List(list) => Self::List(list),
-                    Open::Map(map, _) => Self::Map(map),
-                }),
+                Event::SequenceEnd | Event::MappingEnd => open.pop().map(|(done, _)| done),
                 Event::Alias(_)
                 | Event::Nothing
                 | Event::StreamStart
@@ -83,9 +75,9 @@ impl Yaml {
             };
             match (complete, open.last_mut()) {
                 (None, _) => {}
-                (Some(value), None) => whole = Some(value),
-                (Some(value), Some(Open::List(list))) => list.push(value),
-                (Some(value), Some(Open::Map(map, key))) => match (key.take(), value) {
+                (Some(value), None | Some((Self::Text(_), _))) => whole = Some(value),
+                (Some(value), Some((Self::List(list), _))) => list.push(value),
+                (Some(value), Some((Self::Map(map), key))) => match (key.take(), value) {
                     (None, Self::Text(text)) => *key = Some(text),
                     (None, _) => bail!("{}: a key that is no text", line()),
                     (Some(key), value) => {

@@ -1,6 +1,6 @@
 //! Goes over elements with the widest registers of the CPU.
 
-use pulp::{Arch, Simd, WithSimd};
+use pulp::Arch;
 
 /// Bytes that are rounded, and gone over again for each value that stays, while they are in the first-level cache.
 const BLOCK: usize = 8 << 10;
@@ -22,46 +22,30 @@ pub(super) fn each<const SIZE: usize>(
     let from = elements.as_chunks().0.chunks(BLOCK / SIZE);
     let to = rounded.as_chunks_mut().0.chunks_mut(BLOCK / SIZE);
     for (from, to) in from.zip(to) {
-        Arch::new().dispatch(Each { from, to, round });
+        Arch::new().dispatch(
+            #[inline(always)]
+            || {
+                for (&x, to) in from.iter().zip(&mut *to) {
+                    *to = round(x);
+                }
+            },
+        );
         for &value in stay.as_chunks().0 {
-            Arch::new().dispatch(PutBack { from, to, value });
-        }
-    }
-}
-
-struct Each<'a, const SIZE: usize, F> {
-    from: &'a [[u8; SIZE]],
-    to: &'a mut [[u8; SIZE]],
-    round: F,
-}
-
-impl<const SIZE: usize, F: Fn([u8; SIZE]) -> [u8; SIZE]> WithSimd for Each<'_, SIZE, F> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        for (&x, to) in self.from.iter().zip(self.to) {
-            *to = (self.round)(x);
+            put_back(value, from, to);
         }
     }
 }
 
 /// Puts elements back that were a value, or have become it.
-struct PutBack<'a, const SIZE: usize> {
-    from: &'a [[u8; SIZE]],
-    to: &'a mut [[u8; SIZE]],
-    value: [u8; SIZE],
-}
-
-impl<const SIZE: usize> WithSimd for PutBack<'_, SIZE> {
-    type Output = ();
-
-    #[inline(always)]
-    #[allow(clippy::needless_bitwise_bool)] // both are compared, without a branch
-    fn with_simd<S: Simd>(self, _: S) {
-        for (&x, to) in self.from.iter().zip(self.to) {
-            let stays = (x == self.value) | (*to == self.value);
-            *to = if stays { x } else { *to };
-        }
-    }
+#[allow(clippy::needless_bitwise_bool)] // both are compared, without a branch
+fn put_back<const SIZE: usize>(value: [u8; SIZE], from: &[[u8; SIZE]], to: &mut [[u8; SIZE]]) {
+    Arch::new().dispatch(
+        #[inline(always)]
+        || {
+            for (&x, to) in from.iter().zip(to) {
+                let stays = (x == value) | (*to == value);
+                *to = if stays { x } else { *to };
+            }
+        },
+    );
 }

@@ -3,7 +3,6 @@
 
 use std::sync::LazyLock;
 
-use pulp::{Simd, WithSimd};
 use recast_kernels::{ElementType, Format};
 
 use super::lanes::{LANES, padded, vectorized};
@@ -57,13 +56,6 @@ static ROUND_SCALES: LazyLock<Vec<RoundScale>> = LazyLock::new(|| {
 pub(crate) fn round_scales(magnitude: f64) -> impl Iterator<Item = f64> {
     let scales = ROUND_SCALES.iter().map(|scale| scale.value);
     scales.filter(move |scale| (1.0..=MOST_STEPS).contains(&(scale * magnitude)))
-}
-
-/// Bounds for the largest distance of some values from the nearest multiple of a step.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Distance {
-    pub(crate) least: f64,
-    pub(crate) greatest: f64,
 }
 
 /// For each round scale, the largest distance of some values from the nearest multiple of its step; infinite for a
@@ -179,8 +171,9 @@ impl Grids {
         }
     }
 
-    /// The distance from the grid with this scale; none if the scale is not round. The magnitude is at least that of the values.
-    pub(crate) fn distance(&self, scale: f64, magnitude: f64) -> Option<Distance> {
+    /// Bounds for the largest distance of a value from the grid with this scale: at least, and at most. None if the scale is not
+    /// round. The magnitude is at least that of the values.
+    pub(crate) fn distance(&self, scale: f64, magnitude: f64) -> Option<(f64, f64)> {
         let index = ROUND_SCALES.binary_search_by(|one| one.value.total_cmp(&scale)).ok()?;
         let &greatest = self.distances.get(index)?;
         let least = match greatest {
@@ -188,7 +181,7 @@ impl Grids {
             _ if scale * magnitude <= self.most_steps => FARTHEST / scale,
             _ => 0.0,
         };
-        Some(Distance { least, greatest })
+        Some((least, greatest))
     }
 }
 
@@ -211,38 +204,29 @@ fn farthest<N: Number>(values: &[N], scale: f64) -> f64 {
 /// The largest distance of some numbers, multiplied by a factor, from a whole number. The products are below 2^50.
 /// NaN and infinities are ignored.
 fn farthest_from_whole<N: Number>(numbers: &[N], factor: f64) -> f64 {
-    vectorized::<N, _>(FromWhole { numbers, factor })
-}
-
-struct FromWhole<'a, N> {
-    numbers: &'a [N],
-    factor: f64,
-}
-
-impl<N: Number> WithSimd for FromWhole<'_, N> {
-    type Output = f64;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> f64 {
-        /// Adding it to a number leaves no bits for a fraction.
-        const ROUNDS: f64 = 6_755_399_441_055_744.0;
-        let mut most = [0.0_f64; LANES];
-        let (rows, rest) = self.numbers.as_chunks::<LANES>();
-        let mut add = |row: &[N; LANES]| {
-            for lane in 0..LANES {
-                let product = row[lane].to_f64() * self.factor;
-                let distance = (product - ((product + ROUNDS) - ROUNDS)).abs();
-                most[lane] = if distance > most[lane] { distance } else { most[lane] };
+    /// Adding it to a number leaves no bits for a fraction.
+    const ROUNDS: f64 = 6_755_399_441_055_744.0;
+    vectorized::<N, _>(
+        #[inline(always)]
+        || {
+            let mut most = [0.0_f64; LANES];
+            let (rows, rest) = numbers.as_chunks::<LANES>();
+            let mut add = |row: &[N; LANES]| {
+                for lane in 0..LANES {
+                    let product = row[lane].to_f64() * factor;
+                    let distance = (product - ((product + ROUNDS) - ROUNDS)).abs();
+                    most[lane] = if distance > most[lane] { distance } else { most[lane] };
+                }
+            };
+            for row in rows {
+                add(row);
             }
-        };
-        for row in rows {
-            add(row);
-        }
-        if let Some(&one) = rest.first() {
-            add(&padded(rest, one));
-        }
-        most.into_iter().fold(0.0, f64::max)
-    }
+            if let Some(&one) = rest.first() {
+                add(&padded(rest, one));
+            }
+            most.into_iter().fold(0.0, f64::max)
+        },
+    )
 }
 
 #[cfg(test)]
@@ -260,18 +244,17 @@ mod tests {
     #[test]
     fn a_grid_is_known_by_the_value_that_is_farthest_from_it() {
         let of = |scale| grids(&[0.25, -3.5, 100.1875]).distance(scale, 101.0).unwrap();
-        assert_eq!(of(16.0), Distance { least: 0.0, greatest: 0.0 });
-        assert_eq!(of(1024.0), Distance { least: 0.0, greatest: 0.0 });
-        assert_eq!(of(4.0), Distance { least: 0.0625, greatest: 0.0625 });
-        assert_eq!(of(8.0).greatest, f64::INFINITY);
-        assert_eq!(of(8.0).least, 0.45 / 8.0);
+        assert_eq!(of(16.0), (0.0, 0.0));
+        assert_eq!(of(1024.0), (0.0, 0.0));
+        assert_eq!(of(4.0), (0.0625, 0.0625));
+        assert_eq!(of(8.0), (0.45 / 8.0, f64::INFINITY));
         assert_eq!(grids(&[]).distance(3.0, 1.0), None);
         // Values that are all near one multiple need no comparison one by one.
-        let near = grids(&[7.28, 7.31]).distance(10.0, 8.0).unwrap().greatest;
+        let (_, near) = grids(&[7.28, 7.31]).distance(10.0, 8.0).unwrap();
         assert!((near - 0.02).abs() < 1e-12, "{near}");
         // Distances from a grid finer than the codes are not measured.
         let fine = grids(&[1e12 + 0.3]).distance(1.0, 1e13);
-        assert_eq!(fine, Some(Distance { least: 0.0, greatest: f64::INFINITY }));
+        assert_eq!(fine, Some((0.0, f64::INFINITY)));
     }
 
     /// A grid that is skipped, because a coarser one decides, has the distance that a comparison would give.
@@ -295,7 +278,7 @@ mod tests {
                     "{step} {other} {compared} {distance}"
                 );
             }
-            assert!(grids(&values).distance(scale, 1e6).unwrap().greatest.is_finite());
+            assert!(grids(&values).distance(scale, 1e6).unwrap().1.is_finite());
         }
     }
 

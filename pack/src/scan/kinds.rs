@@ -3,8 +3,6 @@
 // Lanes are indexed, conditions are joined without a branch.
 #![allow(clippy::needless_range_loop, clippy::needless_bitwise_bool)]
 
-use pulp::{Simd, WithSimd};
-
 use super::counts::Counts;
 use super::lanes::{FewValues, LANES, padded, vectorized, with_values};
 use super::number::Number;
@@ -28,14 +26,20 @@ impl<N: Number> Kinds<N> {
     pub(crate) fn of(numbers: &[N], markers: &[N]) -> Self {
         with_values!(N, markers, |markers| {
             // Most blocks need no second look.
-            let kinds = vectorized::<N, _>(OfEach::<_, _, false> { numbers, markers });
+            let kinds = vectorized::<N, _>(
+                #[inline(always)]
+                || of_each::<_, _, false>(numbers, markers),
+            );
             let (below, above) = N::EXTREMES;
             let is_settled =
                 kinds.counts.missing == 0 && kinds.range.0 != below && kinds.range.1 != above;
             if is_settled {
                 kinds
             } else {
-                vectorized::<N, _>(OfEach::<_, _, true> { numbers, markers })
+                vectorized::<N, _>(
+                    #[inline(always)]
+                    || of_each::<_, _, true>(numbers, markers),
+                )
             }
         })
     }
@@ -47,66 +51,55 @@ impl<N: Number> Kinds<N> {
     }
 }
 
+/// Whether an element is NaN, a marker, an infinity that is none.
+#[inline(always)]
+fn kind<N: Number, V: FewValues<N>, const OTHERS: bool>(x: N, markers: V) -> [bool; 3] {
+    let is_marker = markers.has(x);
+    [x.is_nan(), is_marker, OTHERS & x.is_infinite() & !is_marker]
+}
+
 /// `OTHERS`: whether elements may be markers and infinities. Otherwise, they are in the range.
-struct OfEach<'a, N, V, const OTHERS: bool> {
-    numbers: &'a [N],
-    markers: V,
-}
-
-impl<N: Number, V: FewValues<N>, const OTHERS: bool> OfEach<'_, N, V, OTHERS> {
-    /// Whether an element is NaN, a marker, an infinity that is none.
-    #[inline(always)]
-    fn kind(&self, x: N) -> [bool; 3] {
-        let is_marker = self.markers.has(x);
-        [x.is_nan(), is_marker, OTHERS & x.is_infinite() & !is_marker]
-    }
-}
-
-impl<N: Number, V: FewValues<N>, const OTHERS: bool> WithSimd for OfEach<'_, N, V, OTHERS> {
-    type Output = Kinds<N>;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) -> Self::Output {
-        let (below, above) = N::EXTREMES;
-        let mut least = [above; LANES];
-        let mut greatest = [below; LANES];
-        let mut counts = [[0; LANES]; 3];
-        // Only loops over all lanes: others would keep them out of registers.
-        let mut add = |row: &[N; LANES]| {
-            for lane in 0..LANES {
-                let x = row[lane];
-                let kind = self.kind(x);
-                for (count, is_it) in counts.iter_mut().zip(kind) {
-                    count[lane] += u64::from(is_it);
-                }
-                let counts = !(OTHERS & (kind[1] | kind[2]));
-                least[lane] = if counts & (x < least[lane]) { x } else { least[lane] };
-                greatest[lane] = if counts & (x > greatest[lane]) { x } else { greatest[lane] };
+#[inline(always)]
+fn of_each<N: Number, V: FewValues<N>, const OTHERS: bool>(numbers: &[N], markers: V) -> Kinds<N> {
+    let (below, above) = N::EXTREMES;
+    let mut least = [above; LANES];
+    let mut greatest = [below; LANES];
+    let mut counts = [[0; LANES]; 3];
+    // Only loops over all lanes: others would keep them out of registers.
+    let mut add = |row: &[N; LANES]| {
+        for lane in 0..LANES {
+            let x = row[lane];
+            let kind = kind::<_, _, OTHERS>(x, markers);
+            for (count, is_it) in counts.iter_mut().zip(kind) {
+                count[lane] += u64::from(is_it);
             }
-        };
-        let (rows, rest) = self.numbers.as_chunks::<LANES>();
-        for row in rows {
-            add(row);
+            let counts = !(OTHERS & (kind[1] | kind[2]));
+            least[lane] = if counts & (x < least[lane]) { x } else { least[lane] };
+            greatest[lane] = if counts & (x > greatest[lane]) { x } else { greatest[lane] };
         }
-        let mut repeated = [0; 3];
-        if let Some(&one) = rest.first() {
-            add(&padded(rest, one));
-            let copies = (LANES - rest.len()) as u64;
-            repeated = self.kind(one).map(|is_it| if is_it { copies } else { 0 });
-        }
-        let sums = counts.map(|count| count.into_iter().sum::<u64>());
-        Kinds {
-            range: (
-                least.into_iter().fold(above, |a, b| if b < a { b } else { a }),
-                greatest.into_iter().fold(below, |a, b| if b > a { b } else { a }),
-            ),
-            counts: Counts {
-                nan: sums[0] - repeated[0],
-                missing: sums[1] - repeated[1],
-                infinite: sums[2] - repeated[2],
-                fill: 0,
-            },
-        }
+    };
+    let (rows, rest) = numbers.as_chunks::<LANES>();
+    for row in rows {
+        add(row);
+    }
+    let mut repeated = [0; 3];
+    if let Some(&one) = rest.first() {
+        add(&padded(rest, one));
+        let copies = (LANES - rest.len()) as u64;
+        repeated = kind::<_, _, OTHERS>(one, markers).map(|is_it| if is_it { copies } else { 0 });
+    }
+    let sums = counts.map(|count| count.into_iter().sum::<u64>());
+    Kinds {
+        range: (
+            least.into_iter().fold(above, |a, b| if b < a { b } else { a }),
+            greatest.into_iter().fold(below, |a, b| if b > a { b } else { a }),
+        ),
+        counts: Counts {
+            nan: sums[0] - repeated[0],
+            missing: sums[1] - repeated[1],
+            infinite: sums[2] - repeated[2],
+            fill: 0,
+        },
     }
 }
 

@@ -2,13 +2,14 @@
 //!
 //! The lanes make the order of the additions the same on every CPU.
 
-use pulp::{Arch, Scalar, WithSimd};
+use pulp::Arch;
 
 use super::number::Number;
 
-/// Runs a loop over numbers, with the widest registers of the CPU if registers hold such numbers.
-pub(crate) fn vectorized<N: Number, W: WithSimd>(numbers: W) -> W::Output {
-    if N::IN_REGISTERS { Arch::new().dispatch(numbers) } else { numbers.with_simd(Scalar::new()) }
+/// Runs a loop over numbers, with the widest registers of the CPU if registers hold such numbers. The loop and all that it
+/// calls are `#[inline(always)]`: a function of its own would not have these registers.
+pub(crate) fn vectorized<N: Number, R>(work: impl FnOnce() -> R) -> R {
+    if N::IN_REGISTERS { Arch::new().dispatch(work) } else { work() }
 }
 
 /// Elements side by side. The compiler vectorises a loop over this many, but unrolls one over fewer into single

@@ -77,8 +77,8 @@ impl Lattice {
         });
         let counts: Vec<f64> = std::iter::once(0.0).chain(counts).collect();
         let points: Vec<(f64, f64)> = counts.into_iter().zip(values).collect();
-        let near = Near { tolerance, rounding };
-        let found = through_zero(&points, step, near).or_else(|| fitted(&points, near))?;
+        let found = through_zero(&points, step, tolerance, rounding);
+        let found = found.or_else(|| fitted(&points, tolerance, rounding))?;
         (found.step >= least).then_some(found)
     }
 }
@@ -116,13 +116,6 @@ fn euclid(mut a: f64, mut b: f64, zero: f64) -> f64 {
     a
 }
 
-/// How far values may be from a lattice, and how much farther for a step with fewer digits.
-#[derive(Clone, Copy)]
-struct Near {
-    tolerance: f64,
-    rounding: f64,
-}
-
 /// The largest distance of a value from its point.
 fn farthest(points: &[(f64, f64)], point: impl Fn(f64) -> f64) -> f64 {
     points.iter().fold(0.0, |most: f64, (count, value)| most.max((point(*count) - value).abs()))
@@ -137,32 +130,38 @@ fn slope(points: &[(f64, f64)], (count, value): (f64, f64)) -> f64 {
     sums.0 / sums.1
 }
 
-/// The step whose multiples are next to the values, if one's are.
-fn through_zero(points: &[(f64, f64)], step: f64, near: Near) -> Option<Lattice> {
+/// The step whose multiples are within the tolerance of the values, if there is one. Values may be farther by `rounding` from
+/// the multiples of a step with fewer digits.
+fn through_zero(
+    points: &[(f64, f64)],
+    step: f64,
+    tolerance: f64,
+    rounding: f64,
+) -> Option<Lattice> {
     let (_, first) = *points.first()?;
     let start = (first / step).round();
     let step = slope(points, (-start, 0.0));
     let off = |step: f64| farthest(points, |count| (count + start) * step);
-    let most = off(step) + near.rounding;
-    let step = Some(step).filter(|step| step.is_finite() && off(*step) <= 2.0 * near.tolerance)?;
+    let most = off(step) + rounding;
+    let step = Some(step).filter(|step| step.is_finite() && off(*step) <= 2.0 * tolerance)?;
     Some(Lattice::multiples_of(shortest(step, |step| off(step) <= most)))
 }
 
 /// As [`through_zero`], but from any origin: the line through the values.
-fn fitted(points: &[(f64, f64)], near: Near) -> Option<Lattice> {
+fn fitted(points: &[(f64, f64)], tolerance: f64, rounding: f64) -> Option<Lattice> {
     let number = points.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / number;
     let (count, value) = (mean(|point| point.0), mean(|point| point.1));
     let start = |step: f64| value - step * count;
     let off = |step: f64, start: f64| farthest(points, |count| count * step + start);
     let step = slope(points, (count, value));
-    let most = off(step, start(step)) + near.rounding;
-    if !step.is_finite() || most > 2.0 * near.tolerance + near.rounding {
+    let most = off(step, start(step)) + rounding;
+    if !step.is_finite() || most > 2.0 * tolerance + rounding {
         return None;
     }
     let step = shortest(step, |step| off(step, start(step)) <= most);
     let shift = (start(step) / step).round() * step;
-    let will_do = |origin: f64| off(step, origin + shift) <= most + near.rounding;
+    let will_do = |origin: f64| off(step, origin + shift) <= most + rounding;
     Some(Lattice { step, origin: shortest(start(step) - shift, will_do) })
 }
 

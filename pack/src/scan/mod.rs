@@ -2,12 +2,12 @@
 
 pub(crate) mod axes;
 pub(crate) mod charts;
+pub(crate) mod clamp;
 pub(crate) mod counts;
 pub(crate) mod grid;
 pub(crate) mod kinds;
 pub(crate) mod lanes;
 pub(crate) mod lattice;
-pub(crate) mod limits;
 pub(crate) mod missing;
 pub(crate) mod nan_kinds;
 pub(crate) mod number;

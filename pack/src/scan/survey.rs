@@ -9,9 +9,9 @@ use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use serde::{Deserialize, Serialize};
 use zarr_recast::JsonScalar;
 
+use super::clamp::Clamp;
 use super::counts::Counts;
 use super::grid::Grids;
-use super::limits::{ClampStats, Limits};
 use super::missing::{Markers, customary_markers};
 use super::nan_kinds::NanKinds;
 use super::number::{NumberReader, extent, is_less};
@@ -77,7 +77,7 @@ pub struct Survey {
     /// Smallest and largest of all other elements.
     pub(crate) data_range: Option<(Scalar, Scalar)>,
     /// The range to keep, if one was requested.
-    pub(crate) limits: Option<Limits>,
+    pub(crate) clamp: Option<Clamp>,
     /// The promised range, with or without values in it.
     pub(crate) promised: Option<(Scalar, Scalar)>,
     /// Some of those elements, in native byte order.
@@ -119,7 +119,7 @@ impl Survey {
             infinite: 0,
             first_infinite: None,
             data_range: None,
-            limits: None,
+            clamp: None,
             promised: None,
             sample: Vec::new(),
             excerpts: BTreeMap::new(),
@@ -280,7 +280,7 @@ impl Survey {
 
     /// The unit in which an error may be given: the greatest less the least value, after they are clamped.
     pub(crate) fn extent_of_error(&self) -> f64 {
-        let clamped = |value| self.limits.as_ref().map_or(value, |limits| limits.clamped(value));
+        let clamped = |value| self.clamp.as_ref().map_or(value, |clamp| clamp.clamped(value));
         let range = self.data_range.map(|(least, greatest)| (clamped(least), clamped(greatest)));
         self.with_zero(range).map_or(0.0, extent).min(f64::MAX)
     }
@@ -303,13 +303,13 @@ impl Survey {
 
     /// Smallest and largest of all elements but special ones, or the range to keep.
     pub(crate) fn range(&self) -> Option<(Scalar, Scalar)> {
-        let kept = self.limits.as_ref().map(|limits| (limits.least, limits.greatest));
+        let kept = self.clamp.as_ref().map(|clamp| (clamp.least, clamp.greatest));
         kept.or(self.data_range)
     }
 
     /// The range that decoded values are to stay in: that of all values, or the range to keep.
     pub(crate) fn kept_range(&self) -> Option<(Scalar, Scalar)> {
-        if self.limits.is_some() { self.range() } else { self.range_of_values() }
+        if self.clamp.is_some() { self.range() } else { self.range_of_values() }
     }
 
     /// The range of all values that codecs must be able to store.
@@ -347,9 +347,9 @@ impl Survey {
             bail!("the range to keep, from {least} to {greatest}, is empty");
         }
         let reserved_values = self.reserved_values.clone();
-        let limits = Limits { least, greatest, reserved_values };
-        self.sample = limits.inside(&self.sample);
-        self.limits = Some(limits);
+        let clamp = Clamp { least, greatest, reserved_values };
+        self.sample = clamp.inside(&self.sample);
+        self.clamp = Some(clamp);
         Ok(())
     }
 
@@ -380,9 +380,9 @@ impl Survey {
         Ok(())
     }
 
-    /// Clamps elements to the range to keep, if one was requested.
-    pub(crate) fn clamp_elements(&self, elements: &mut [u8]) -> Result<ClampStats> {
-        self.limits.as_ref().map_or_else(|| Ok(ClampStats::default()), |one| one.apply(elements))
+    /// Clamps elements to the range to keep, if one was requested. The numbers of elements below and above the range.
+    pub(crate) fn clamp_elements(&self, elements: &mut [u8]) -> Result<[u64; 2]> {
+        self.clamp.as_ref().map_or(Ok([0; 2]), |clamp| clamp.apply(elements))
     }
 }
 

@@ -17,7 +17,7 @@ use super::names::folder_of;
 use super::nearest::real_folder;
 use super::staging::{self, ASIDE, Staged};
 use super::upload::Upload;
-use crate::error::{Result, unwritten};
+use crate::error::{ErrorKind, Result, unwritten};
 use crate::runtime::Runtime;
 
 /// A checked place for an array or a group.
@@ -73,7 +73,7 @@ impl Destination {
         })?;
         if is_there(&place)? {
             if !overwrite {
-                bail!(EXISTS);
+                return Err(ErrorKind::Exists.error(EXISTS));
             }
             refuse_other(&place, kind(input))?;
         } else if let Some(input) = input_place.filter(|_| !runtime.into_group) {

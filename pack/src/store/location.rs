@@ -27,7 +27,7 @@ use super::remote::Remote;
 #[cfg(not(feature = "object-store"))]
 use super::schemes::Scheme;
 use super::zip::Zip;
-use crate::error::{Error, Exists, NotFound, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// The kind of node at a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,13 +35,6 @@ pub(crate) enum Kind {
     Array,
     Group,
     Other,
-}
-
-/// What is directly below a place, by name.
-#[derive(Default)]
-pub(crate) struct Below {
-    pub(crate) folders: Vec<SafePath>,
-    pub(crate) files: Vec<SafePath>,
 }
 
 /// The most bytes of a metadata document.
@@ -66,8 +59,7 @@ enum Sizes {
 }
 
 /// The error for an output that exists, without `--overwrite`.
-pub(crate) const EXISTS: Exists =
-    Exists("exists; --overwrite replaces it, if it is an array or a group");
+pub(crate) const EXISTS: &str = "exists; --overwrite replaces it, if it is an array or a group";
 
 /// For an output in a group whose consolidated metadata would become outdated.
 pub(crate) const OUTSIDE: &str = "write that group as a whole, or to a place outside it";
@@ -76,19 +68,18 @@ impl Kind {
     /// Refuses to replace what is no node, and a group by an array or the other way round: that would be a slip of the
     /// path.
     pub(crate) fn refuse_replacing(self, written: Self) -> Result<()> {
-        match self {
-            Self::Other => bail!(Exists(
-                "exists and is not an array or a group; --overwrite replaces these only"
-            )),
-            Self::Group if written == Self::Array => bail!(Exists(
+        let text = match self {
+            Self::Other => "exists and is not an array or a group; --overwrite replaces these only",
+            Self::Group if written == Self::Array => {
                 "is a group, and an array would replace everything in it; name a place in it, or \
                  remove it first"
-            )),
-            Self::Array if written == Self::Group => bail!(Exists(
+            }
+            Self::Array if written == Self::Group => {
                 "is an array, and a group would replace it; name another place, or remove it first"
-            )),
-            Self::Array | Self::Group => Ok(()),
-        }
+            }
+            Self::Array | Self::Group => return Ok(()),
+        };
+        Err(ErrorKind::Exists.error(text))
     }
 }
 
@@ -123,7 +114,7 @@ impl Location {
             return Self::zip(path, &archive, &inside);
         }
         match fs::metadata(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(not_found(path).into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(not_found(path)),
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
                 let file = file_above(path);
                 Err(anyhow!(no_directory(file)).context(file.display().to_string()))
@@ -290,8 +281,9 @@ impl Location {
         Ok(StorePrefix::new(format!("{}{slash}", self.node))?)
     }
 
-    /// What is directly below, in order. Of a storage that cannot list it, the folders that lead to nodes.
-    pub(crate) fn below(&self) -> Result<Below> {
+    /// The names of the folders and of the files directly below, in order. Of a storage that cannot list them, the folders that
+    /// lead to nodes.
+    pub(crate) fn below(&self) -> Result<[Vec<SafePath>; 2]> {
         let prefix = self.prefix()?;
         let direct = |path: &str| -> Option<Result<SafePath>> {
             let name = path.strip_prefix(prefix.as_str())?;
@@ -301,17 +293,16 @@ impl Location {
         if !self.is_listable {
             let folders = self.all_nodes()?.iter().filter_map(|path| direct(path));
             let folders = folders.collect::<Result<BTreeSet<_>>>()?;
-            return Ok(Below { folders: folders.into_iter().collect(), files: Vec::new() });
+            return Ok([folders.into_iter().collect(), Vec::new()]);
         }
         let below = self.storage.list_dir(&prefix)?;
         let folders = below.prefixes().iter().filter_map(|folder| direct(folder.as_str()));
         let files = below.keys().iter().filter_map(|file| direct(file.as_str()));
-        let mut below = Below {
-            folders: folders.collect::<Result<_>>()?,
-            files: files.collect::<Result<_>>()?,
-        };
-        below.folders.sort_unstable();
-        below.files.sort_unstable();
+        let mut below: [Vec<SafePath>; 2] =
+            [folders.collect::<Result<_>>()?, files.collect::<Result<_>>()?];
+        for names in &mut below {
+            names.sort_unstable();
+        }
         Ok(below)
     }
 
@@ -401,13 +392,13 @@ impl Location {
     }
 
     /// That there is no node here, with the nearest names in a zip file, or what a path may mean that leads too high or too low.
-    pub(crate) fn no_node(&self, text: &str) -> NotFound {
+    pub(crate) fn no_node(&self, text: &str) -> anyhow::Error {
         if let Some(missing) = self.missing_in_zip() {
-            return NotFound(missing);
+            return ErrorKind::NotFound.error(missing);
         }
         let meant = self.node_below().or_else(|| self.file_below()).or_else(|| self.array_above());
         let meant = meant.map(|meant| format!("; {meant}")).unwrap_or_default();
-        NotFound(format!("{text}{meant}"))
+        ErrorKind::NotFound.error(format!("{text}{meant}"))
     }
 
     /// The first part of a path in a zip file that is not there, with the nearest names, or is a file.
@@ -416,8 +407,8 @@ impl Location {
         let mut folder = Self { node: SafePath::default(), ..self.clone() };
         let parts: Vec<&str> = self.node.split('/').filter(|part| !part.is_empty()).collect();
         for (number, part) in parts.iter().enumerate() {
-            let names: Vec<String> =
-                folder.below().ok()?.folders.iter().map(ToString::to_string).collect();
+            let [folders, _] = folder.below().ok()?;
+            let names: Vec<String> = folders.iter().map(ToString::to_string).collect();
             if !names.iter().any(|name| name == part) {
                 let mut places = self.path.ancestors().skip(parts.len() - number - 1);
                 let place = places.next()?;
@@ -446,7 +437,8 @@ impl Location {
         let mut places = VecDeque::from([self.clone()]);
         let mut looked_at = 0;
         while let Some(place) = places.pop_front() {
-            for folder in place.below().map(|below| below.folders).unwrap_or_default() {
+            let [folders, _] = place.below().unwrap_or_default();
+            for folder in folders {
                 if looked_at == MOST_FOLDERS {
                     return None;
                 }

@@ -6,7 +6,7 @@ use std::{fs, io};
 use anyhow::{Context, anyhow};
 
 use super::names::{DOCUMENTS, folder_of, is_content};
-use crate::error::{NotFound, Result};
+use crate::error::{ErrorKind, Result};
 
 /// At most this many names are suggested.
 const MOST: usize = 3;
@@ -37,25 +37,25 @@ fn distances(name: &str, path: &str) -> (usize, usize) {
 }
 
 /// That nothing is at a path: which part of it is the first that is not there, and the nearest names in its folder.
-pub(super) fn not_found(path: &Path) -> NotFound {
+pub(super) fn not_found(path: &Path) -> anyhow::Error {
     let is_missing =
         |place: &&Path| !place.as_os_str().is_empty() && fs::symlink_metadata(place).is_err();
     let first = path.ancestors().take_while(is_missing).last();
     let inside = first.and_then(|first| Some((folder_of(first), first.file_name()?.to_str()?)));
     let Some((folder, name)) = inside else {
-        return NotFound(format!("{NOTHING}; a link on the way leads nowhere"));
+        return ErrorKind::NotFound.error(format!("{NOTHING}; a link on the way leads nowhere"));
     };
     let shown = match folder.to_str() {
         Some(".") => "the current directory".to_owned(),
         _ => folder.display().to_string(),
     };
-    NotFound(has_no(&shown, name, &names_in(folder)))
+    ErrorKind::NotFound.error(has_no(&shown, name, &names_in(folder)))
 }
 
 /// The folder that is to get an output, without links.
 pub(super) fn real_folder(folder: &Path) -> Result<PathBuf> {
     let told = |error: io::Error| match error.kind() {
-        io::ErrorKind::NotFound => anyhow!(not_found(folder).0),
+        io::ErrorKind::NotFound => anyhow!(not_found(folder).to_string()),
         _ => error.into(),
     };
     folder

@@ -10,7 +10,7 @@ use tempfile::NamedTempFile;
 use super::names::folder_of;
 use super::nearest::real_folder;
 use super::staging::{clear, temporary_file};
-use crate::error::{Error, Exists, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// A file that appears at its place whole, or not at all. Until then, what is there stays.
 #[derive(Debug)]
@@ -72,7 +72,9 @@ fn file_place(path: &Path, overwrite: bool) -> Result<PathBuf> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(path.to_owned()),
         Err(error) => return Err(error.into()),
-        Ok(_) if !overwrite => bail!(Exists("exists; --overwrite replaces it")),
+        Ok(_) if !overwrite => {
+            return Err(ErrorKind::Exists.error("exists; --overwrite replaces it"));
+        }
         Ok(_) => {}
     }
     let place = path.canonicalize().context("a link that leads nowhere; remove it first")?;

@@ -8,14 +8,14 @@ use anyhow::anyhow;
 
 use super::local::visit_below;
 use super::location::{archive, url};
-use crate::error::{Interrupted, Result};
+use crate::error::{Result, is_interrupted};
 
 /// Does work that reads some inputs. If one of them changes meanwhile, that is the error, whatever else it leads to: the
 /// first values read may not be those of a later pass.
 pub(crate) fn while_unchanged<T>(inputs: &[&Path], work: impl FnOnce() -> Result<T>) -> Result<T> {
     let before: Vec<_> = inputs.iter().map(|input| state(input)).collect();
     let result = work();
-    if result.as_ref().is_err_and(anyhow::Error::is::<Interrupted>) {
+    if result.as_ref().is_err_and(is_interrupted) {
         return result;
     }
     let changed = inputs.iter().zip(before).find(|(input, before)| state(input) != *before);

@@ -15,7 +15,7 @@ use super::location::{
 use super::mount::{Visibility, mounted};
 use super::names::{DOCUMENTS, UNFINISHED, ZARR_JSON};
 use super::schemes::{Scheme, WRITABLE};
-use crate::error::{Exists, Result};
+use crate::error::{ErrorKind, Result};
 use crate::runtime::{Runtime, Workers};
 
 /// A checked place at a URL for an array or a group.
@@ -70,7 +70,8 @@ impl Upload {
             return Ok(false);
         }
         if self.visibility == Visibility::Forever {
-            bail!(Exists("exists, and this store can remove nothing; name another OUTPUT"));
+            let text = "exists, and this store can remove nothing; name another OUTPUT";
+            return Err(ErrorKind::Exists.error(text));
         }
         match (keys.iter().any(|key| key == UNFINISHED), self.overwrite) {
             (true, true) => {}
@@ -78,7 +79,7 @@ impl Upload {
                 "holds the objects of an unfinished run; if that run has ended, --overwrite \
                  removes them"
             ),
-            (false, false) => bail!(EXISTS),
+            (false, false) => return Err(ErrorKind::Exists.error(EXISTS)),
             (false, true) => {
                 self.location.kind()?.refuse_replacing(written())?;
             }

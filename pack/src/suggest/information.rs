@@ -90,49 +90,26 @@ fn chance(pairs: f64, axes: usize) -> f64 {
     (2.0 * tests / FALSE_ALARM).log2() / pairs
 }
 
-/// How far neighbours are from each other: the counts of pairs by the bits that the difference of their codes needs.
-#[derive(Clone, Debug, Default)]
-struct Distances([u64; BITS + 1]);
-
 /// Fewer pairs than this are no sign that values keep a distance.
 const LEAST_NEAR: u64 = 32;
 /// Values keep a distance if this many times fewer pairs than expected are nearer.
 const RARE: u64 = 16;
 
-impl Distances {
-    /// Of the diagonal neighbours in the last two axes: along one axis, a sum of functions of each axis has few differences.
-    fn of(codes: &[u32], shape: &[u64]) -> Self {
-        let row =
-            if shape.len() > 1 { shape.last().map_or(0, |&extent| extent as usize) } else { 0 };
-        let mut counts = Self::default();
-        for (&first, &second) in codes.iter().zip(codes.iter().skip(row + 1)) {
-            let needed = (u32::BITS - first.abs_diff(second).leading_zeros()) as usize;
-            if let Some(count) = counts.0.get_mut(needed)
-                && first != NONE
-                && second != NONE
-            {
-                *count += 1;
-            }
-        }
-        counts
-    }
-
-    fn merge(&mut self, other: &Self) {
-        for (count, more) in self.0.iter_mut().zip(other.0) {
-            *count += more;
+/// The counts of pairs by the bits that the difference of their codes needs. Of the diagonal neighbours in the last two axes: along
+/// one axis, a sum of functions of each axis has few differences.
+fn distances(codes: &[u32], shape: &[u64]) -> [u64; BITS + 1] {
+    let row = if shape.len() > 1 { shape.last().map_or(0, |&extent| extent as usize) } else { 0 };
+    let mut counts = [0; BITS + 1];
+    for (&first, &second) in codes.iter().zip(codes.iter().skip(row + 1)) {
+        let needed = (u32::BITS - first.abs_diff(second).leading_zeros()) as usize;
+        if let Some(count) = counts.get_mut(needed)
+            && first != NONE
+            && second != NONE
+        {
+            *count += 1;
         }
     }
-
-    /// Whether values differ by more than a unit of this bit or are equal, as on a grid, though many differ by less than one
-    /// of the higher bit `end`. Neighbours that nothing has rounded come as near as any.
-    fn keep_apart(&self, bit: usize, end: usize) -> bool {
-        let below = |bit: usize| self.0.get(..BITS - bit).unwrap_or_default();
-        let within: u64 = below(end).iter().sum();
-        // Codes that differ by one may be those of equal values.
-        let near: u64 = below(bit).iter().skip(2).sum();
-        let expected = within >> (bit - end);
-        bit + 2 < BITS && expected >= LEAST_NEAR && near * RARE < expected
-    }
+    counts
 }
 
 /// The counts of pairs along all axes, of all pairs and of those whose codes differ; and how far neighbours are apart.
@@ -140,7 +117,8 @@ impl Distances {
 pub(crate) struct Neighbours {
     all: Vec<NeighbourPairs>,
     unequal: Vec<NeighbourPairs>,
-    distances: Distances,
+    /// The counts of pairs by their distance.
+    distances: [u64; BITS + 1],
 }
 
 impl Neighbours {
@@ -161,7 +139,7 @@ impl Neighbours {
             };
             shape.iter().enumerate().map(axis).collect()
         };
-        Self { all: counts(false), unequal: counts(true), distances: Distances::of(&codes, shape) }
+        Self { all: counts(false), unequal: counts(true), distances: distances(&codes, shape) }
     }
 
     /// The counts of both.
@@ -173,7 +151,9 @@ impl Neighbours {
         for (ours, theirs) in ours.zip(other.all.iter().chain(&other.unequal)) {
             ours.merge(theirs);
         }
-        self.distances.merge(&other.distances);
+        for (count, more) in self.distances.iter_mut().zip(other.distances) {
+            *count += more;
+        }
         self
     }
 
@@ -201,6 +181,17 @@ impl Neighbours {
         }
     }
 
+    /// Whether values differ by more than a unit of this bit or are equal, as on a grid, though many differ by less than one
+    /// of the higher bit `end`. Neighbours that nothing has rounded come as near as any.
+    fn keep_apart(&self, bit: usize, end: usize) -> bool {
+        let below = |bit: usize| self.distances.get(..BITS - bit).unwrap_or_default();
+        let within: u64 = below(end).iter().sum();
+        // Codes that differ by one may be those of equal values.
+        let near: u64 = below(bit).iter().skip(2).sum();
+        let expected = within >> (bit - end);
+        bit + 2 < BITS && expected >= LEAST_NEAR && near * RARE < expected
+    }
+
     /// The information along the axis that has most of it, of either count.
     fn best(
         &self,
@@ -218,7 +209,7 @@ impl Neighbours {
         }
         let is_grid = |bit: usize, end: usize| {
             let unit = (range.1 - range.0) / 2_f64.powi(bit as i32 + 1);
-            unit > rounding && self.distances.keep_apart(bit, end)
+            unit > rounding && self.keep_apart(bit, end)
         };
         let known = axes.iter().enumerate().filter(|(_, pairs)| pairs.count >= LEAST_PAIRS);
         let found = known.map(|(number, pairs)| {

@@ -104,7 +104,6 @@ pub struct CfCodecs {
     /// The value codecs, in front of `bytes` and compressors. The stored integers stay as they are.
     pub codecs: Vec<Codec>,
     /// The type of the values: float32 or float64.
-    #[serde(serialize_with = "json::written")]
     pub data_type: ElementType,
     /// The value of the code in `_FillValue`, which is NaN; without that attribute, the value of code 0.
     #[serde(serialize_with = "json::written")]

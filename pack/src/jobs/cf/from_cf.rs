@@ -41,13 +41,10 @@ pub struct FromCfReport {
     /// Extents of the array.
     pub shape: Vec<u64>,
     /// The type of the stored codes, as `_Unsigned` says.
-    #[serde(serialize_with = "json::written")]
     pub stored_data_type: ElementType,
     /// The type of the values.
-    #[serde(serialize_with = "json::written")]
     pub data_type: ElementType,
     /// The type in which xarray reads the input.
-    #[serde(serialize_with = "json::written")]
     pub xarray_data_type: ElementType,
     /// The fill value.
     #[serde(serialize_with = "json::written")]
@@ -104,20 +101,11 @@ struct NewCodecs {
     rewritten: RewrittenMetadata,
 }
 
-/// The results from the data.
-#[derive(Clone, Copy, Default)]
-struct Checked {
-    differences: Differences,
-    missing: u64,
-}
+/// What the data come to: how they differ, and how many are missing.
+type Checked = (Differences, u64);
 
-impl Checked {
-    fn merge(self, other: Self) -> Self {
-        Self {
-            differences: self.differences.merge(other.differences),
-            missing: self.missing + other.missing,
-        }
-    }
+fn merge(a: Checked, b: Checked) -> Checked {
+    (a.0.merge(b.0), a.1 + b.1)
 }
 
 /// Turns the attributes with which CF packs integers into codecs, over the same stored bytes. The attribute `recast` keeps the
@@ -138,8 +126,8 @@ pub(crate) fn from_cf(
     let pairs = Pairs::new(&source, &result);
     let check =
         |region: &Region, [codes, found]: [Vec<u8>; 2]| conversion.check(region, &codes, &found);
-    let found = pairs.merge_elements("verify", &workers, check, Checked::merge)?;
-    let max_error = found.differences.max;
+    let checked = pairs.merge_elements("verify", &workers, check, merge)?;
+    let max_error = checked.0.max;
     let charts = job.charts.then(|| conversion.charts(&source, &result, max_error, &workers));
     let charts = charts.transpose()?;
     let report = FromCfReport {
@@ -147,7 +135,7 @@ pub(crate) fn from_cf(
         bytes: Some(transferred.bytes),
         dry_run: false,
         charts,
-        ..report(job, &source, conversion, found)
+        ..report(job, &source, conversion, checked)
     };
     Ok((report, staged))
 }
@@ -161,8 +149,8 @@ pub(crate) fn dry_from_cf(job: &PackJob, runtime: &Runtime) -> Result<FromCfRepo
         let codes = source.read_or_fill(&region)?;
         conversion.check(&region, &codes, &chain.decode(&codes)?)
     };
-    let found = workers.merge("verify", source.chunks(), check, Checked::merge)?;
-    Ok(report(job, &source, conversion, found))
+    let checked = workers.merge("verify", source.chunks(), check, merge)?;
+    Ok(report(job, &source, conversion, checked))
 }
 
 /// Opens the array, and finds its new codecs.
@@ -183,7 +171,12 @@ fn open(job: &PackJob, runtime: &Runtime) -> Result<(Source, Workers, NewCodecs)
 }
 
 /// The report of a dry run.
-fn report(job: &PackJob, source: &Source, conversion: NewCodecs, found: Checked) -> FromCfReport {
+fn report(
+    job: &PackJob,
+    source: &Source,
+    conversion: NewCodecs,
+    (elements, missing): Checked,
+) -> FromCfReport {
     let NewCodecs { rule, xarray_type, codes, decoding, rewritten } = conversion;
     let Decoding { arithmetic, inversion, fill_value, not_encoded } = decoding;
     FromCfReport {
@@ -196,11 +189,11 @@ fn report(job: &PackJob, source: &Source, conversion: NewCodecs, found: Checked)
         fill_value,
         codecs: rewritten.codecs().clone(),
         readers: readers(rewritten.codecs(), &inversion.codecs, arithmetic.decoded_type()),
-        bit_identical: inversion.differences.is_none() && found.differences.is_none(),
+        bit_identical: inversion.differences.is_none() && elements.is_none(),
         codes: CodeDifferences { differences: inversion.differences, which: codes.what },
-        elements: found.differences,
+        elements,
         decoded_bytes: source.elements() as u64 * arithmetic.decoded_type().size() as u64,
-        missing: found.missing,
+        missing,
         formula: rule.formula(),
         missing_codes: rule.missing,
         patched_codes: inversion.patched,
@@ -284,7 +277,7 @@ impl NewCodecs {
         }
         let missing = expected.chunks_exact(decoded.size()).filter(|value| *value == nan);
         let missing = if rule.missing.is_empty() { 0 } else { missing.count() as u64 };
-        Ok(Checked { differences, missing })
+        Ok((differences, missing))
     }
 
     /// Goes through the array once more for the plots: values, codes, and the differences between the codecs and CF.

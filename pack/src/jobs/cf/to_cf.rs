@@ -18,7 +18,6 @@ use crate::array::source::Source;
 use crate::check::difference::Differences;
 use crate::choose::inverse::closest;
 use crate::error::Result;
-use crate::json;
 use crate::metadata::codecs::configured;
 use crate::metadata::document::PROVENANCE;
 use crate::metadata::fill_attribute::{FILL_VALUE, MISSING_VALUE};
@@ -67,10 +66,8 @@ pub struct ToCfReport {
     /// The array that was written.
     pub output: String,
     /// The type of the values.
-    #[serde(serialize_with = "json::written")]
     pub data_type: ElementType,
     /// The type of the stored integers.
-    #[serde(serialize_with = "json::written")]
     pub stored_data_type: ElementType,
     /// The attributes that readers apply.
     pub attributes: Map<String, Value>,

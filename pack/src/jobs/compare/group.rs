@@ -10,8 +10,8 @@ use serde::Serialize;
 use super::{CompareJob, CompareReport, in_type_of};
 use crate::array::source::array_of;
 use crate::check::nodes::{self, Same};
-use crate::error::{Error, Interrupted, Result};
-use crate::jobs::rules::{Rule, markers_of};
+use crate::error::{Error, Result, is_interrupted};
+use crate::jobs::rules::{Rule, labels_of};
 use crate::jobs::tree::{ArrayOutcome, Outcome, PathReport, arrays_of};
 use crate::metadata::coordinates::{Described, described};
 use crate::metadata::tree::{self, Node};
@@ -141,7 +141,7 @@ impl CompareJob {
                 return Ok(Outcome::Kept { reason: reason.to_owned() });
             }
             let own = Rule::first(rules, &a.path).and_then(|rule| rule.options);
-            let (options, recommended) = self.required(|| markers_of(a, described), own)?;
+            let (options, recommended) = self.required(|| labels_of(a, described), own)?;
             let element_type = a.element_type();
             let (a, b) = (below(&self.a, &a.path), below(&self.b, &b.path));
             let job = Self {
@@ -159,7 +159,7 @@ impl CompareJob {
             Ok(Outcome::Done { report: Box::new(report) })
         };
         match compare() {
-            Err(error) if !error.is::<Interrupted>() => {
+            Err(error) if !is_interrupted(&error) => {
                 Ok(Outcome::Failed { reason: format!("{error:#}") })
             }
             compared => compared,
@@ -180,9 +180,7 @@ fn group(path: &Path, other: &Path) -> Result<Vec<Node>> {
                      or a group here"
                 )
             }
-            Kind::Other => {
-                bail!(location.no_node("no group here: neither zarr.json nor .zgroup"))
-            }
+            Kind::Other => Err(location.no_node("no group here: neither zarr.json nor .zgroup")),
         }
     };
     all().with_context(|| path.display().to_string())

@@ -24,12 +24,12 @@ use crate::check::recorded::{RecordedBound, recorded_requirements};
 use crate::check::times::refuse_other_times;
 use crate::choose::goals::reached;
 use crate::error::{Error, Result, usage};
-use crate::jobs::advised::markers_alone;
+use crate::jobs::advised::labels_alone;
 use crate::jobs::cf::attributes::is_packed_by_cf;
 use crate::jobs::rules::ArrayRule;
 use crate::json;
 use crate::options::{AllClose, OwnOptions, PackOptions, Reached, Requirement};
-use crate::recommend::markers::Markers as CommunityMarkers;
+use crate::recommend::labels::Labels;
 use crate::recommend::{Advice, Recommendations, Recommended};
 use crate::runtime::{Runtime, Workers};
 use crate::scan::axes::dimension_names;
@@ -84,7 +84,6 @@ pub struct CompareReport {
     /// Extents of both arrays.
     pub shape: Vec<u64>,
     /// Their types.
-    #[serde(serialize_with = "json::written")]
     pub data_types: [ElementType; 2],
     /// The tolerance for each element.
     pub tolerance: Option<AllClose>,
@@ -192,7 +191,7 @@ impl CompareJob {
     /// it, beside what is required of all; and whether somebody recommends it.
     fn required(
         &self,
-        markers: impl FnOnce() -> CommunityMarkers,
+        labels: impl FnOnce() -> Labels,
         own: Option<&OwnOptions>,
     ) -> Result<(PackOptions, Option<Recommended>)> {
         let mut options = Requirement::options(&self.requirements)?;
@@ -201,7 +200,7 @@ impl CompareJob {
         let is_own = own.is_some_and(|own| own.options().says_how());
         let mut recommended = self.recommended.clone();
         if let Some(by) = self.recommendations.as_ref().filter(|_| !is_own) {
-            let advice = by.advice(&markers(), &options);
+            let advice = by.advice(&labels(), &options);
             recommended = Some(advice.recommended(by));
             if let Advice::Pack(advice) = advice {
                 options = *advice;
@@ -234,7 +233,7 @@ impl CompareJob {
         let computed = if self.metrics { ElementType::Float64 } else { common };
         let memory = [a.chunk_memory_as(computed), b.chunk_memory_as(computed)];
         let workers = Workers::within(runtime, memory)?;
-        let (options, recommended) = self.required(|| markers_alone(&a, runtime), None)?;
+        let (options, recommended) = self.required(|| labels_alone(&a, runtime), None)?;
         let [of_a, of_b] = [&a, &b].map(|source| source.array().attributes());
         let masked = in_type_of(&options.missing, b.element_type());
         let masked = markers(&b, masked, [of_a, of_b])?;

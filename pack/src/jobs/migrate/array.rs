@@ -9,13 +9,13 @@ use serde_json::Value;
 use zarr_recast::{BindOptions, Chain, Codec, FillCheck};
 
 use super::in_place;
-use super::metadata::{Rewritten, compare, new_codecs, rewritten};
+use super::metadata::{compare, new_codecs, rewritten};
 use crate::array::region::Region;
 use crate::array::rewrite_metadata::RewrittenMetadata;
 use crate::array::source::Source;
 use crate::array::writer::{Encoding, Writer};
 use crate::check::difference::Differences;
-use crate::error::{Interrupted, Result};
+use crate::error::{Result, is_interrupted};
 use crate::jobs::cf::attributes::{PACKED_BY_CF, is_packed_by_cf};
 use crate::metadata::byte_codecs::Storage;
 use crate::metadata::document::text;
@@ -153,21 +153,21 @@ impl<'a> Migration<'a> {
         let mut found = rewritten(&source, workers);
         // Without new metadata, those with which the elements are encoded again.
         let codecs = match &found {
-            Ok(found) => found.result.codecs().value_codecs(),
+            Ok((_, result)) => result.codecs().value_codecs(),
             Err(_) => new_codecs(&source)?,
         };
         let mut differences = Differences::default();
         if job.reencode {
             found = Err(anyhow!("--reencode asks for it"));
         }
-        if let (None, Ok(Rewritten { result, .. })) = (&job.output, &found) {
+        if let (None, Ok((_, result))) = (&job.output, &found) {
             match compare(&source, result, workers) {
                 Ok(compared) => differences = compared,
-                Err(error) if error.is::<Interrupted>() => return Err(error),
+                Err(error) if is_interrupted(&error) => return Err(error),
                 Err(reason) => found = Err(reason),
             }
         }
-        let rewritten = found.map(|found| found.metadata);
+        let rewritten = found.map(|(metadata, _)| metadata);
         Ok(Self { job, source, codecs, rewritten, differences })
     }
 
@@ -187,7 +187,7 @@ impl<'a> Migration<'a> {
                     self.differences = differences;
                     return Ok(self.report(true, metadata_only(&transferred), place));
                 }
-                Err(error) if error.is::<Interrupted>() => return Err(error),
+                Err(error) if is_interrupted(&error) => return Err(error),
                 Err(reason) => {
                     self.codecs = new_codecs(&self.source)?;
                     self.rewritten = Err(reason);

@@ -36,21 +36,8 @@ fn replace_all(run: &[Codec], element_type: &mut ElementType) -> Result<Vec<Code
     Ok(codecs)
 }
 
-/// New metadata over the same chunks.
-pub(super) struct Rewritten {
-    pub(super) metadata: RewrittenMetadata,
-    /// The array that readers of these metadata get.
-    pub(super) result: Source,
-}
-
-impl Rewritten {
-    fn new(source: &Source, metadata: RewrittenMetadata) -> Result<Self> {
-        Ok(Self { result: metadata.over(source, FillCheck::Create)?, metadata })
-    }
-}
-
-/// The new metadata, if they can be read over the same chunks.
-pub(super) fn rewritten(source: &Source, workers: &Workers) -> Result<Rewritten> {
+/// The new metadata, if they can be read over the same chunks; with the array that readers of these metadata get.
+pub(super) fn rewritten(source: &Source, workers: &Workers) -> Result<(RewrittenMetadata, Source)> {
     let mut rewritten = RewrittenMetadata::new(source)?;
     let mut element_type = source.element_type();
     let mut fill = source.fill_value();
@@ -64,8 +51,8 @@ pub(super) fn rewritten(source: &Source, workers: &Workers) -> Result<Rewritten>
         }
         Ok(codecs)
     })?;
-    let refusal = match Rewritten::new(source, rewritten.clone()) {
-        Ok(found) => return Ok(found),
+    let refusal = match rewritten.over(source, FillCheck::Create) {
+        Ok(result) => return Ok((rewritten, result)),
         Err(refusal) => refusal,
     };
     let legacy = source.codecs().value_codecs();
@@ -85,8 +72,8 @@ pub(super) fn rewritten(source: &Source, workers: &Workers) -> Result<Rewritten>
             }
             Ok(codecs)
         })?;
-        if is_done && let Ok(found) = Rewritten::new(source, mapped) {
-            return Ok(found);
+        if is_done && let Ok(result) = mapped.over(source, FillCheck::Create) {
+            return Ok((mapped, result));
         }
     }
     Err(refusal.context(format!(

@@ -16,7 +16,7 @@ use crate::check::recorded::{
     earlier_packings,
 };
 use crate::error::{Error, Result};
-use crate::jobs::advised::markers_alone;
+use crate::jobs::advised::labels_alone;
 use crate::json;
 use crate::metadata::document::{GRID, MISSING, PROVENANCE};
 use crate::options::{AllClose, PackOptions, Requirement};
@@ -87,7 +87,7 @@ impl PackJob {
 
     fn with_advice(self, by: &Recommendations, runtime: &Runtime) -> Result<Self> {
         let source = Source::open_for(runtime, &self.input)?;
-        let advice = by.advice(&markers_alone(&source, runtime), &self.options);
+        let advice = by.advice(&labels_alone(&source, runtime), &self.options);
         let recommended = Some(advice.recommended(by));
         let options = match advice {
             Advice::Pack(options) => *options,

@@ -27,7 +27,6 @@ use crate::metadata::byte_codecs::Storage;
 use crate::metadata::document::PROVENANCE;
 use crate::options::{Reached, Requirement};
 use crate::runtime::Workers;
-use crate::scan::limits::ClampStats;
 use crate::store::staging::Staged;
 
 /// Which chunks are encoded, and why.
@@ -42,13 +41,13 @@ pub(super) enum Scope<'a> {
 }
 
 /// An array that is encoded and checked. If it is written, it is not yet at its place.
-pub(super) struct Encoded {
+pub(crate) struct Encoded {
     pub(super) staged: Option<Staged>,
-    pub(super) candidate: Candidate,
+    pub(crate) candidate: Candidate,
     pub(super) storage: Storage,
     /// All codecs, as in zarr.json.
     pub(super) codecs: Value,
-    pub(super) stats: ChunkStats,
+    pub(crate) stats: ChunkStats,
     /// What was reached of what is asked for.
     pub(super) reached: Vec<Reached>,
     /// The number of chunks in the sample of a dry run.
@@ -57,14 +56,14 @@ pub(super) struct Encoded {
 
 /// The results for some chunks.
 #[derive(Default)]
-pub(super) struct ChunkStats {
+pub(crate) struct ChunkStats {
     pub(super) elements: u64,
-    pub(super) stored_bytes: u64,
+    pub(crate) stored_bytes: u64,
     /// Elements that were out of range for the stored type, and were clamped or wrapped.
     pub(super) out_of_range: u64,
-    /// Elements outside the range to keep.
-    pub(super) clamped: ClampStats,
-    pub(super) comparison: Comparison,
+    /// Elements below and above the range to keep.
+    pub(super) clamped: [u64; 2],
+    pub(crate) comparison: Comparison,
 }
 
 impl ChunkStats {
@@ -73,7 +72,7 @@ impl ChunkStats {
             elements: self.elements + other.elements,
             stored_bytes: self.stored_bytes + other.stored_bytes,
             out_of_range: self.out_of_range + other.out_of_range,
-            clamped: self.clamped.merge(other.clamped),
+            clamped: sum(self.clamped, other.clamped),
             comparison: self.comparison.merge(other.comparison),
         }
     }
@@ -82,15 +81,13 @@ impl ChunkStats {
 /// Elements that are encoded, decoded and checked at once; they fit the cache.
 const AT_ONCE: usize = 8192;
 
-/// Memory of a thread, used again for each chunk.
-#[derive(Default)]
-struct Buffers {
-    encoded: Vec<u8>,
-    decoded: Vec<u8>,
+thread_local! {
+    /// Encoded and decoded elements of a thread: memory that is used again for each chunk.
+    static BUFFERS: RefCell<[Vec<u8>; 2]> = RefCell::default();
 }
 
-thread_local! {
-    static BUFFERS: RefCell<Buffers> = RefCell::default();
+fn sum(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
+    [a[0] + b[0], a[1] + b[1]]
 }
 
 impl Batch<'_> {
@@ -203,11 +200,11 @@ impl<'a> ChunkEncoder<'a> {
         let Candidate { chain, rounder, .. } = self.candidate;
         let (from, to) = (chain.decoded_type().size(), chain.encoded_type().size());
         let mut stats = ChunkStats { elements: region.elements(), ..ChunkStats::default() };
-        let Buffers { mut encoded, mut decoded } = BUFFERS.take();
+        let [mut encoded, mut decoded] = BUFFERS.take();
         encoded.resize(region.elements() as usize * to, 0);
         decoded.resize(AT_ONCE * from, 0);
         let is_stored = source.pieces(&region, |first, elements| {
-            stats.clamped = stats.clamped.merge(survey.clamp_elements(elements)?);
+            stats.clamped = sum(stats.clamped, survey.clamp_elements(elements)?);
             let end = first + elements.len() / from;
             let codes = encoded.get_mut(first * to..end * to);
             let codes = codes.context("elements beyond their chunk")?;
@@ -233,7 +230,7 @@ impl<'a> ChunkEncoder<'a> {
         } else if survey.zero_fills().next().is_some() {
             stats.comparison.sums.elements += region.elements();
         }
-        BUFFERS.set(Buffers { encoded, decoded });
+        BUFFERS.set([encoded, decoded]);
         Ok(stats)
     }
 

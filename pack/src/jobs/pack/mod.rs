@@ -10,13 +10,11 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, anyhow, bail};
-use recast_kernels::ElementType;
 use zarr_recast::FillCheck;
 
 use crate::array::source::Source;
 use crate::check::arrays::compare;
 use crate::check::comparison::{Tolerance, Violation};
-use crate::check::sums::Sums;
 use crate::choose::candidate::Candidate;
 use crate::choose::candidates::Candidates;
 use crate::choose::compression::{TrialBlocks, with_storage};
@@ -29,7 +27,6 @@ use crate::metadata::byte_codecs::{Coder, Storage};
 use crate::options::PackOptions;
 use crate::runtime::{Runtime, Workers};
 use crate::scan::charts::{Charts, Pieces};
-use crate::scan::lattice::Lattice;
 use crate::scan::missing::Markers;
 use crate::scan::survey::Survey;
 use crate::scan::surveyor::survey;
@@ -37,12 +34,13 @@ use crate::store::destination::Destination;
 use crate::store::staging::Staged;
 
 use batch::{Batch, Member};
-use encode::{Encoded, Scope};
+use encode::Scope;
 use sample::ChunkSample;
 
 pub(crate) use batch::Place;
 pub use batch::{PackJob, Suspect};
 pub use encode::ChunkAdvice;
+pub(crate) use encode::Encoded;
 pub use report::{Bytes, MergedNans, Missing, PackCounts, PackErrors, PackReport, ScaleFrom};
 
 impl job::Job for PackJob {
@@ -181,7 +179,7 @@ fn survey_all(
     let (mut all, first) = all.zip(sources.first()).context("no array")?;
     all.narrow(options).with_context(|| first.path().display().to_string())?;
     for survey in &mut surveys {
-        survey.limits.clone_from(&all.limits);
+        survey.clamp.clone_from(&all.clamp);
     }
     Ok((surveys, all))
 }
@@ -365,19 +363,6 @@ impl Batch<'_> {
     }
 }
 
-/// What a dry run finds.
-#[derive(Clone, Debug)]
-pub(crate) struct Estimate {
-    /// The type of the stored elements.
-    pub(crate) data_type: ElementType,
-    /// The bytes of all stored chunks.
-    pub(crate) stored_bytes: u64,
-    /// The errors of the elements that it tried.
-    pub(crate) sums: Sums,
-    /// The grid on which values must be to keep the bound, if other values would be off by more.
-    pub(crate) grid: Option<Lattice>,
-}
-
 /// A dry run for an array with its survey, without a report.
 ///
 /// # Errors
@@ -387,7 +372,7 @@ pub(crate) fn estimate(
     survey: &Survey,
     options: &PackOptions,
     workers: &Workers,
-) -> Result<Estimate> {
+) -> Result<Encoded> {
     let options = options.for_type(survey.element_type)?;
     let job = PackJob::new(source.path(), "", options);
     let place = Place { job: &job, destination: None };
@@ -402,10 +387,5 @@ pub(crate) fn estimate(
     };
     let (_, mut encoded) = batch.with_first_candidate(Instant::now())?;
     let (encoded, _) = encoded.pop().context("no array")?;
-    Ok(Estimate {
-        data_type: encoded.candidate.chain.encoded_type(),
-        stored_bytes: encoded.stats.stored_bytes,
-        sums: encoded.stats.comparison.sums,
-        grid: encoded.candidate.only,
-    })
+    Ok(encoded)
 }

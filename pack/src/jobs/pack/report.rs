@@ -19,7 +19,6 @@ use crate::round::rounder::{Rounded, Rounder};
 use crate::scan::charts::Charts;
 use crate::scan::counts::Counts;
 use crate::scan::lattice::Lattice;
-use crate::scan::limits::ClampStats;
 use crate::scan::missing::Markers;
 use crate::scan::number::{self, extent, is_less};
 use crate::scan::survey::Survey;
@@ -37,10 +36,8 @@ pub struct PackReport {
     /// Extents of the array.
     pub shape: Vec<u64>,
     /// The type of the values.
-    #[serde(serialize_with = "json::written")]
     pub source_data_type: ElementType,
     /// The type of the stored elements.
-    #[serde(serialize_with = "json::written")]
     pub data_type: ElementType,
     /// The offset, which `scale_offset` subtracts.
     #[serde(serialize_with = "json::written")]
@@ -288,34 +285,22 @@ pub struct PackErrors {
     pub largest_clamping: f64,
 }
 
-/// Elements that were clamped to the range to keep.
-struct Clamping {
-    count: u64,
-    /// Those whose end of the range is not clamped to the stored type once more.
-    alone: u64,
-    /// The largest distance from the end that a value was clamped to; of the stored type, if that clamps the end.
-    largest: f64,
-}
-
-impl Clamping {
-    fn of(survey: &Survey, candidate: &Candidate, ClampStats { below, above }: ClampStats) -> Self {
-        let mut all = Self { count: below + above, alone: 0, largest: 0.0 };
-        let Some((limits, (least, greatest))) = survey.limits.as_ref().zip(survey.data_range)
-        else {
-            return all;
-        };
-        for (count, end, farthest) in
-            [(below, limits.least, least), (above, limits.greatest, greatest)]
-        {
-            let is_in_range = candidate.is_in_range(end);
-            all.alone += if is_in_range { count } else { 0 };
-            let clamped = if is_in_range { Some(end) } else { candidate.decoded_value(end) };
-            if let Some(clamped) = clamped.filter(|_| count > 0) {
-                all.largest = all.largest.max(extent((farthest, clamped)).abs());
-            }
+/// Of the elements below and above the range to keep, how many have an end of it that is not clamped to the stored type once
+/// more; and the largest distance from the end that a value was clamped to, or from that of the stored type.
+fn clamping(survey: &Survey, candidate: &Candidate, [below, above]: [u64; 2]) -> (u64, f64) {
+    let (mut alone, mut largest) = (0, 0.0_f64);
+    let Some((clamp, (least, greatest))) = survey.clamp.as_ref().zip(survey.data_range) else {
+        return (alone, largest);
+    };
+    for (count, end, farthest) in [(below, clamp.least, least), (above, clamp.greatest, greatest)] {
+        let is_in_range = candidate.is_in_range(end);
+        alone += if is_in_range { count } else { 0 };
+        let clamped = if is_in_range { Some(end) } else { candidate.decoded_value(end) };
+        if let Some(clamped) = clamped.filter(|_| count > 0) {
+            largest = largest.max(extent((farthest, clamped)).abs());
         }
-        all
     }
+    (alone, largest)
 }
 
 /// The special elements. Infinities that the option gives codes are markers for the codecs; here they count as infinite.
@@ -359,10 +344,10 @@ impl PackReport {
         let source_bytes = elements.saturating_mul(survey.element_type.size() as u64);
         let packed_bytes = elements.saturating_mul(candidate.chain.encoded_type().size() as u64);
         let extent = survey.range().map(extent);
-        let clamping = Clamping::of(survey, &candidate, stats.clamped);
+        let (clamped_once, largest_clamping) = clamping(survey, &candidate, stats.clamped);
         let (clamped, wrapped) = match options.out_of_range {
-            OutOfRange::Wrap => (clamping.count, stats.out_of_range),
-            _ => (clamping.alone + stats.out_of_range, 0),
+            OutOfRange::Wrap => (stats.clamped.iter().sum(), stats.out_of_range),
+            _ => (clamped_once + stats.out_of_range, 0),
         };
         let missing = Missing::all(survey, &candidate);
         let mapped_missing = missing.iter().filter(|one| candidate.is_mapped(one.value));
@@ -432,7 +417,7 @@ impl PackReport {
                 relative_bound: options.max_rel_error,
                 relative_from: candidate.relative_from,
                 precision: options.precision,
-                largest_clamping: clamping.largest,
+                largest_clamping,
             },
             recommended: place.job.recommended.clone(),
             requirements: reached,

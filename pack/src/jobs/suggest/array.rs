@@ -11,11 +11,11 @@ use super::ladder::Tried;
 use super::{Advised, Mark, Rung, SuggestReport, Suggestion};
 use crate::array::source::Source;
 use crate::error::{Error, Result, usage};
-use crate::jobs::advised::markers_alone;
+use crate::jobs::advised::labels_alone;
 use crate::jobs::cf::attributes::{PACKED_BY_CF, is_packed_by_cf};
 use crate::metadata::coordinates::Described;
 use crate::options::{Compressor, PackOptions, Requirement};
-use crate::recommend::markers::Markers as CommunityMarkers;
+use crate::recommend::labels::Labels;
 use crate::recommend::{Advice, Recommendations};
 use crate::runtime::{Runtime, Workers};
 use crate::scan::missing::{Markers, advice_on, customary_markers};
@@ -83,7 +83,7 @@ impl SuggestJob {
         in_default_environment((self, runtime), |(job, runtime)| {
             let source = Source::open_for(runtime, &job.input)?;
             let by = job.recommendations.as_ref();
-            let advice = by.map(|by| Advised::by(by, &markers_alone(&source, runtime)));
+            let advice = by.map(|by| Advised::by(by, &labels_alone(&source, runtime)));
             Ok(suggest_for(&source, &job.options, advice, runtime)?)
         })
     }
@@ -94,8 +94,8 @@ impl Advised {
     ///
     /// # Errors
     /// Why nothing is.
-    pub(super) fn by(by: &Recommendations, markers: &CommunityMarkers) -> Result<Self, String> {
-        match by.advice(markers, &PackOptions::default()) {
+    pub(super) fn by(by: &Recommendations, labels: &Labels) -> Result<Self, String> {
+        match by.advice(labels, &PackOptions::default()) {
             Advice::Pack(options) => Ok(Self {
                 by: by.source.clone(),
                 requirements: Requirement::of(&options),
@@ -200,7 +200,7 @@ impl SuggestFromBlocks {
         array: &Described<'_>,
         nodes: &[Described<'_>],
     ) -> Self {
-        Self { advice: Some(Advised::by(by, &CommunityMarkers::of(array, nodes))), ..self }
+        Self { advice: Some(Advised::by(by, &Labels::of(array, nodes))), ..self }
     }
 
     /// The blocks to read: where each begins, and its extents.

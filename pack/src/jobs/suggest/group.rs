@@ -15,7 +15,7 @@ use super::{Advised, SuggestReport, Suggestion};
 use crate::array::source::{Source, fill_check};
 use crate::error::{Error, Result, is_of_array, usage};
 use crate::jobs::cf::attributes::PACKED_BY_CF;
-use crate::jobs::rules::{markers_of, properties};
+use crate::jobs::rules::{labels_of, properties};
 use crate::jobs::tree::{ArrayOutcome, Outcome, PathReport, each_array};
 use crate::metadata::coordinates::{coordinates, described};
 use crate::metadata::tree;
@@ -81,7 +81,7 @@ impl SuggestJob {
             }
             let source = Source::of_node(node, fill_check(runtime));
             let by = self.recommendations.as_ref();
-            let advice = by.map(|by| Advised::by(by, &markers_of(node, &described)));
+            let advice = by.map(|by| Advised::by(by, &labels_of(node, &described)));
             match source.and_then(|source| suggest_for(&source, &self.options, advice, runtime)) {
                 Ok(report) => Ok(Outcome::Done { report: Box::new(report) }),
                 Err(error) if is_of_array(&error) => {

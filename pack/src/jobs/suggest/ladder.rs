@@ -6,7 +6,7 @@ use recast_kernels::ElementType;
 use super::{Advised, Mark, Rung};
 use crate::choose::goals::Goals;
 use crate::error::{Result, is_of_array};
-use crate::jobs::pack::{Estimate, estimate};
+use crate::jobs::pack::{Encoded, estimate};
 use crate::options::PackOptions;
 use crate::runtime::Workers;
 use crate::scan::lattice::Lattice;
@@ -57,7 +57,7 @@ impl Tried<'_> {
         quiet: &Workers,
     ) -> Result<(Vec<Rung>, Option<usize>)> {
         let bounds = self.bounds();
-        let work = |number: u64| -> Result<(f64, Result<Estimate>)> {
+        let work = |number: u64| -> Result<(f64, Result<Encoded>)> {
             let bound = *bounds.get(number as usize).context("no such bound")?;
             let options = PackOptions { max_abs_error: Some(bound), ..self.options.clone() };
             Ok((bound, estimate(&self.sample.source, self.survey, &options, quiet)))
@@ -133,12 +133,13 @@ impl Tried<'_> {
         bounds
     }
 
-    fn rung(&self, bound: f64, estimate: &Estimate) -> Rung {
-        let Estimate { data_type, stored_bytes, sums, grid, .. } = *estimate;
+    fn rung(&self, bound: f64, Encoded { candidate, stats, .. }: &Encoded) -> Rung {
+        let (data_type, sums) = (candidate.chain.encoded_type(), &stats.comparison.sums);
         let sampled = &self.sample.sampled;
-        let stored = stored_bytes as f64 * sampled.all as f64 / sampled.elements.max(1) as f64;
+        let stored =
+            stats.stored_bytes as f64 * sampled.all as f64 / sampled.elements.max(1) as f64;
         let extent = self.known.extent();
-        let step = grid.map_or(2.0 * bound, |grid| grid.step);
+        let step = candidate.only.map_or(2.0 * bound, |grid| grid.step);
         let snr = 10.0 * (self.known.variance / sums.rmse().powi(2)).log10();
         Rung {
             max_abs_error: bound,

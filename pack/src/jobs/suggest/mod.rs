@@ -26,7 +26,6 @@ pub struct SuggestReport {
     /// Its extents.
     pub shape: Vec<u64>,
     /// The type of its values.
-    #[serde(serialize_with = "json::written")]
     pub data_type: ElementType,
     /// The bytes of all its elements.
     pub bytes: u64,
@@ -82,7 +81,6 @@ pub struct Rung {
     /// The bits that the values need with steps of twice the bound, or of their grid.
     pub bits: u32,
     /// The type of the stored elements.
-    #[serde(serialize_with = "json::written")]
     pub data_type: ElementType,
     /// The estimated bytes of the stored chunks.
     pub stored_bytes: u64,

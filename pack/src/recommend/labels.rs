@@ -32,7 +32,7 @@ impl fmt::Display for LevelKind {
 
 /// What an array says of itself.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Markers {
+pub(crate) struct Labels {
     /// Its name, and what `GRIB_cfVarName`, `cfVarName` and `short_name` say.
     pub(super) short_names: Vec<String>,
     /// `GRIB_shortName`
@@ -71,7 +71,7 @@ const VERTICAL: [&str; 17] = [
     "zlev",
 ];
 
-impl Markers {
+impl Labels {
     /// Those of an array among the nodes of its group, or alone.
     pub(crate) fn of(array: &Described<'_>, nodes: &[Described<'_>]) -> Self {
         let name = array.path.rsplit('/').next().unwrap_or(array.path);
@@ -116,29 +116,23 @@ fn level(array: &Described<'_>, nodes: &[Described<'_>]) -> Option<LevelKind> {
     let of_one_value = text(array, "coordinates").into_iter().flat_map(str::split_whitespace);
     let mut level = Some(LevelKind::Single);
     for name in dimensions.iter().copied().chain(of_one_value) {
-        match kind_of(name, coordinate(name)) {
-            Axis::Pressure => return Some(LevelKind::Pressure),
-            Axis::OtherVertical if dimensions.contains(&name) => level = None,
-            Axis::OtherVertical | Axis::Horizontal => {}
+        match level_on(name, coordinate(name)) {
+            Some(LevelKind::Pressure) => return Some(LevelKind::Pressure),
+            None if dimensions.contains(&name) => level = None,
+            None | Some(LevelKind::Single) => {}
         }
     }
     // Dimensions without names may be anything.
     level.filter(|_| !dimensions.is_empty())
 }
 
-enum Axis {
-    Pressure,
-    OtherVertical,
-    Horizontal,
-}
-
-/// What a coordinate is.
-fn kind_of(name: &str, coordinate: Option<&Described<'_>>) -> Axis {
+/// The kind of levels along a coordinate, which are single if the coordinate is not vertical; none if the kind is another.
+fn level_on(name: &str, coordinate: Option<&Described<'_>>) -> Option<LevelKind> {
     let of = |attribute| coordinate.and_then(|coordinate| text(coordinate, attribute));
     let is_vertical = of("axis") == Some("Z") || of("positive").is_some();
     let is_pressure = of("units").is_some_and(|units| PRESSURE.contains(&&*units.to_lowercase()));
     if of("standard_name") == Some("air_pressure") || (is_vertical && is_pressure) {
-        return Axis::Pressure;
+        return Some(LevelKind::Pressure);
     }
     // A coordinate that says what it is needs no name.
     let says = ["axis", "standard_name"].iter().any(|attribute| of(attribute).is_some());
@@ -147,7 +141,7 @@ fn kind_of(name: &str, coordinate: Option<&Described<'_>>) -> Axis {
     let is_standard = ["altitude", "depth", "height", "model_level_number"].contains(&standard)
         || standard.starts_with("atmosphere_")
         || standard.starts_with("ocean_");
-    if is_vertical || is_named || is_standard { Axis::OtherVertical } else { Axis::Horizontal }
+    (!is_vertical && !is_named && !is_standard).then_some(LevelKind::Single)
 }
 
 #[cfg(test)]
@@ -196,7 +190,7 @@ mod tests {
                 attributes: attributes.as_object(),
             };
             nodes.push(array.clone());
-            assert_eq!(Markers::of(&array, &nodes).level, expected, "{dimensions:?} {attributes}");
+            assert_eq!(Labels::of(&array, &nodes).level, expected, "{dimensions:?} {attributes}");
         }
     }
 }

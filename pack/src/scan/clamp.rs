@@ -9,27 +9,14 @@ use crate::error::Result;
 
 /// The ends of the range to which values are clamped.
 #[derive(Clone, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct Clamp {
     pub(crate) least: Scalar,
     pub(crate) greatest: Scalar,
     /// Values that are not clamped: missing markers and the fill value.
     pub(super) reserved_values: Markers,
 }
 
-/// The numbers of elements outside the range.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct ClampStats {
-    pub(crate) below: u64,
-    pub(crate) above: u64,
-}
-
-impl ClampStats {
-    pub(crate) fn merge(self, other: Self) -> Self {
-        Self { below: self.below + other.below, above: self.above + other.above }
-    }
-}
-
-impl Limits {
+impl Clamp {
     /// A value, or the end of the range that is nearest to it.
     pub(crate) fn clamped(&self, value: Scalar) -> Scalar {
         if is_less(value, self.least) {
@@ -41,12 +28,12 @@ impl Limits {
         }
     }
 
-    /// Clamps the elements outside. NaN, infinities and special values stay.
-    pub(crate) fn apply(&self, elements: &mut [u8]) -> Result<ClampStats> {
+    /// Clamps the elements outside. NaN, infinities and special values stay. The numbers of elements below and above.
+    pub(crate) fn apply(&self, elements: &mut [u8]) -> Result<[u64; 2]> {
         with_numbers!(self.least.element_type(), N => self.apply_as::<N>(elements))
     }
 
-    fn apply_as<N: Number>(&self, elements: &mut [u8]) -> Result<ClampStats> {
+    fn apply_as<N: Number>(&self, elements: &mut [u8]) -> Result<[u64; 2]> {
         let reader = NumberReader::new(self.least.element_type())?;
         let ends = [self.least, self.greatest].map(Scalar::to_ne_bytes);
         let &[least, greatest] = reader.read(&ends.concat())?.as_slice() else {
@@ -59,24 +46,21 @@ impl Limits {
                 && !reserved.contains(&number)
         };
         let size = reader.element_type().size();
-        let mut outside = ClampStats::default();
+        let [mut below, mut above] = [0; 2];
         let mut numbers = Vec::with_capacity(BLOCK);
         for block in elements.chunks_mut(BLOCK * size) {
             reader.read_into(block, &mut numbers)?;
             for (&number, element) in numbers.iter().zip(block.chunks_exact_mut(size)) {
                 if is_outside(number) {
                     let is_below = number < least;
-                    let (count, end) = if is_below {
-                        (&mut outside.below, &ends[0])
-                    } else {
-                        (&mut outside.above, &ends[1])
-                    };
+                    let (count, end) =
+                        if is_below { (&mut below, &ends[0]) } else { (&mut above, &ends[1]) };
                     *count += 1;
                     element.copy_from_slice(end);
                 }
             }
         }
-        Ok(outside)
+        Ok([below, above])
     }
 
     /// The elements inside, and the ends. None of the elements is NaN or infinite.
