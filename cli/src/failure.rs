@@ -62,8 +62,8 @@ pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     })
 }
 
-/// Prints an error: a usage error as clap does, with the usage of the command, any other on one line, because line breaks are shown as escapes. It is not an
-/// error if the reader of standard output has gone away.
+/// Prints an error: a usage error as clap does, with the usage of the command, any other on one line, because line breaks are
+/// shown as escapes. It is not an error if the reader of standard output has gone away.
 pub(crate) fn report(error: &anyhow::Error, recast: &clap::Command, name: &str) -> u8 {
     if is_reader_gone(error) {
         return 0;

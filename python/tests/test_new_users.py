@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import zarr_recast
-from zarr_recast._errors import with_parameters
+from zarr_recast._errors import _SWITCHES, with_parameters
 
 zarr = pytest.importorskip("zarr", minversion="3.3.0")
 xr = pytest.importorskip("xarray")
@@ -122,6 +122,11 @@ def test_texts_have_the_words_of_python():
         ("--verify reads it again; --from-cf is for CF", "verify=True reads it again; from_cf is for CF"),
     ]:
         assert with_parameters(text) == expected
+
+
+def test_the_switches_are_those_of_pack():
+    kinds = zarr_recast.pack.__annotations__
+    assert {name for name, kind in kinds.items() if kind in ("bool", "ByPath[bool]")} == _SWITCHES
 
 
 def test_suggest_reads_zip_files_as_the_jobs_do(places):

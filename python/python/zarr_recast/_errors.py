@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import sys
-from functools import cache
 from typing import Any
 
 
@@ -64,6 +63,25 @@ _LIMITS = re.compile(r"--limits (-?\d\S*|none) (-?\d\S*|none)(?!\S)")
 _LIMITS_OF_TABLE = re.compile(r"limits = \[\"?([^],\"]+)\"?, \"?([^],\"]+)\"?\] in its table of --config")
 # Flags whose names differ from Python's parameters.
 _PARAMETERS = {"nan-to": "nan", "no-nan": "nan=None", "no-grid": "grid=False"}
+# The parameters of `pack` that are true or false.
+_SWITCHES = {
+    "allow_collisions",
+    "allow_constant",
+    "auto",
+    "dry_run",
+    "from_cf",
+    "grid",
+    "infinity",
+    "into_group",
+    "keep_sign",
+    "lossless",
+    "no_outside_links",
+    "overwrite",
+    "pow2",
+    "repack",
+    "sync",
+    "verify",
+}
 # Ways out that Python has no parameters for: there, bounds by paths say which arrays are packed.
 _WAYS = [
     (re.compile(pattern), text)
@@ -79,21 +97,13 @@ _WAYS = [
 ]
 
 
-@cache
-def _switches() -> set[str]:
-    """The parameters that are true or false."""
-    from ._jobs import pack
-
-    return {name for name, kind in pack.__annotations__.items() if kind in ("bool", "ByPath[bool]")}
-
-
 def with_parameters(text: str) -> str:
     """A text of recast-pack, with Python's parameters instead of flags."""
 
     def parameter(flag: re.Match[str]) -> str:
         name = _PARAMETERS.get(flag[1], flag[1].replace("-", "_"))
         value = flag[2]
-        if name in _switches():
+        if name in _SWITCHES:
             says_more = flag.string.startswith(" is ", flag.end())
             return name if says_more else f"{name}=True{flag[0].removeprefix(f'--{flag[1]}')}"
         if value is None:
