@@ -136,6 +136,12 @@ def test_every_data_type_is_encoded(source):
     pickle.loads(pickle.dumps(array.metadata))
 
 
+@pytest.mark.parametrize("scalar", [np.int16, ml_dtypes.bfloat16, ml_dtypes.float8_e4m3fn])
+def test_cast_value_takes_scalar_types(scalar):
+    name = np.dtype(scalar).name
+    assert CastValue(data_type=scalar) == CastValue(data_type=np.dtype(scalar)) == CastValue(data_type=name)
+
+
 # −1 and 3 as TensorStore stores them.
 @pytest.mark.parametrize(
     ("name", "chunk"),

@@ -533,7 +533,7 @@ class CastValue(_RecastCodec):
 
     Parameters
     ----------
-    data_type : str, dtype, dict or ZDType
+    data_type : str, dtype, scalar type such as numpy.int16, dict or ZDType
         The data type of encoded arrays.
     rounding : str, optional
         ``nearest-even``, ``towards-zero``, ``towards-positive``, ``towards-negative`` or
@@ -556,13 +556,16 @@ class CastValue(_RecastCodec):
     def __init__(
         self,
         *,
-        data_type: str | np.dtype[Any] | Mapping[str, Any] | ZDType[Any, Any],
+        data_type: str | type | np.dtype[Any] | Mapping[str, Any] | ZDType[Any, Any],
         rounding: RoundingMode = "nearest-even",
         out_of_range: OutOfRangeMode | None = None,
         scalar_map: Mapping[str, Any] | None = None,
     ) -> None:
         if isinstance(data_type, Mapping):
             data_type = data_type.get("name", data_type)
+        # Not Python's own types: the size of int is not the same everywhere.
+        if isinstance(data_type, type) and np.dtype(data_type).type is data_type:
+            data_type = np.dtype(data_type)
         if isinstance(data_type, np.dtype):
             data_type = data_type.name
         if not isinstance(data_type, (str, ZDType)):
