@@ -135,6 +135,39 @@ def test_no_layout_changes_the_result(source, target, shape):
             np.testing.assert_array_equal(into.astype("f8"), expected.astype("f8"), out_name)
 
 
+@pytest.mark.parametrize("number", range(60))
+def test_parts_of_arrays_are_cast_as_their_copies_are(number):
+    """Rows of any length and distance, in any order, repeated, and beside the output."""
+    random = np.random.default_rng(number)
+    shape = random.integers(1, [2000, 300, 40, 12][random.integers(4)], random.integers(1, 5)) % 2000
+    shape = np.maximum(1, shape[np.cumprod(shape) < 1 << 20])
+    whole = random.uniform(0, 250, shape).astype(random.choice(["float32", "float64", "int16"]))
+    part = whole[tuple(
+        slice(*sorted(random.integers(0, length + 1, 2)))
+        if random.integers(3)
+        else slice(None, None, random.choice([-2, -1, 1, 2, 3]))
+        for length in whole.shape
+    )]
+    if random.integers(4) == 0:
+        part = np.broadcast_to(part, (3, *part.shape))
+    if random.integers(4) == 0:
+        part = part.transpose(random.permutation(part.ndim))
+    same_bits(cast(part, "uint8"), cast(part.copy("C"), "uint8"))
+    if part.size == 0 or not part.flags.writeable:
+        return
+    bad = tuple(random.integers(part.shape))
+    part[bad] = 1000
+    with pytest.raises(zr.CastError) as caught:
+        cast(part, "uint8")
+    assert caught.value.index == bad
+    part[bad] = 7
+    # The output is a part of the same memory.
+    expected = cast(part.copy("C"), "uint8")
+    into = whole.reshape(-1).view("uint8")[: part.size].reshape(part.shape)
+    zr.cast_array_into(part, into, rounding_mode="nearest-even")
+    same_bits(into, expected)
+
+
 def test_zero_dimensions_stay():
     out = cast(np.array(2.5), "int8")
     assert out.shape == () and out == 2
