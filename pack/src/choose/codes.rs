@@ -37,9 +37,22 @@ fn code_from_ends(target: ElementType, index: usize) -> Option<Scalar> {
     scalar(if is_low { low } else { high }, target).filter(|_| low < high)
 }
 
-/// A value without the sign of 0: in sets of values, 0 and −0 are one.
-fn unsigned(value: Scalar) -> Scalar {
-    if value.is_zero() { Scalar::zero(value.element_type()) } else { value }
+/// A set of values of one type, without NaN; 0 and −0 are one value.
+#[derive(Default)]
+struct ScalarSet(HashSet<Scalar>);
+
+impl ScalarSet {
+    fn unsigned(value: Scalar) -> Scalar {
+        if value.is_zero() { Scalar::zero(value.element_type()) } else { value }
+    }
+
+    fn contains(&self, value: Scalar) -> bool {
+        self.0.contains(&Self::unsigned(value))
+    }
+
+    fn insert(&mut self, value: Scalar) {
+        self.0.insert(Self::unsigned(value));
+    }
 }
 
 /// Gives special values their codes in one placement.
@@ -53,9 +66,9 @@ pub(super) struct CodeAllocator<'a> {
     /// The codes of NaN and special values.
     taken: HashSet<Scalar>,
     /// What reaches the last cast and has an entry in its map.
-    keys: HashSet<Scalar>,
+    keys: ScalarSet,
     /// What the first cast gives special values.
-    stand_ins: HashSet<Scalar>,
+    stand_ins: ScalarSet,
     /// Where the searches for an open code and for a stand-in go on: no spare code before these places is one, and a taken
     /// code stays taken.
     first_open: usize,
@@ -77,8 +90,8 @@ impl<'a> CodeAllocator<'a> {
             data,
             scaled_ends,
             taken: HashSet::new(),
-            keys: HashSet::new(),
-            stand_ins: HashSet::new(),
+            keys: ScalarSet::default(),
+            stand_ins: ScalarSet::default(),
             first_open: 0,
             first_stand_in: 0,
             nan: None,
@@ -283,10 +296,10 @@ impl<'a> CodeAllocator<'a> {
         let code = special.entry.map_or_else(natural, |(_, code)| Some(code));
         self.taken.extend(code);
         if let Some((key, _)) = special.entry {
-            self.keys.insert(unsigned(key));
+            self.keys.insert(key);
         }
         if let Some(stand_in) = special.stand_in {
-            self.stand_ins.insert(unsigned(stand_in));
+            self.stand_ins.insert(stand_in);
         }
         self.specials.push(special);
     }
@@ -327,7 +340,7 @@ impl<'a> CodeAllocator<'a> {
             if code.is_some_and(is_fit) {
                 return Ok(natural);
             }
-            let collides = self.keys.contains(&unsigned(scaled))
+            let collides = self.keys.contains(scaled)
                 || (!is_within && self.scaled_ends.iter().any(|end| end.equals(scaled)));
             // Values close to a special value inside the data may reach the last cast with the same value.
             let is_close = is_marker && is_within && (offset.is_some() || !working.is_zero());
@@ -368,8 +381,7 @@ impl<'a> CodeAllocator<'a> {
         [false, true].into_iter().find_map(|sign| {
             let infinity = Scalar::infinity(working.element_type, sign)?;
             let scaled = self.placement.scaled(infinity).ok()?;
-            let is_new =
-                !self.keys.contains(&unsigned(scaled)) && !self.stand_ins.contains(&infinity);
+            let is_new = !self.keys.contains(scaled) && !self.stand_ins.contains(infinity);
             let code = self.open_code().filter(|_| is_new)?;
             Some((infinity, Some((scaled, code))))
         })
@@ -403,7 +415,7 @@ impl<'a> CodeAllocator<'a> {
         let scaled = self.placement.scaled(value).ok();
         let scaled = scaled.filter(|&scaled| self.survives(value, scaled));
         let code = scaled.and_then(|scaled| self.code(scaled));
-        code.is_some_and(|code| self.is_open(code)) && !self.stand_ins.contains(&unsigned(value))
+        code.is_some_and(|code| self.is_open(code)) && !self.stand_ins.contains(value)
     }
 
     /// The value to which a free code decodes, if it has one of its own.
@@ -415,7 +427,7 @@ impl<'a> CodeAllocator<'a> {
         }
         let code = self.placement.scaled(value).ok().and_then(|scaled| self.code(scaled))?;
         let is_same = self.decoded(code).is_some_and(|back| back.equals(value));
-        let is_new = self.is_open(code) && !self.stand_ins.contains(&unsigned(value));
+        let is_new = self.is_open(code) && !self.stand_ins.contains(value);
         (is_same && is_new).then_some(value)
     }
 }
