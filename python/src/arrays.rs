@@ -164,15 +164,25 @@ fn run_in_memory(
     let count = FRESH / to;
     let pieces = input.chunks(count * from).zip(output.chunks_mut(count * to));
     for (number, (input, output)) in pieces.enumerate() {
-        plan.run_uninit(input, output).map_err(|error| match error {
-            RunError::Element(mut error) => {
-                error.index += number * count;
-                RunError::Element(error)
-            }
-            other => other,
-        })?;
+        run_piece(plan, input, output, number * count)?;
     }
     Ok(())
+}
+
+/// Runs a plan over elements before which `done` others were.
+fn run_piece(
+    plan: &Plan,
+    input: &[u8],
+    output: &mut [MaybeUninit<u8>],
+    done: usize,
+) -> Result<(), RunError> {
+    plan.run_uninit(input, output).map_err(|error| match error {
+        RunError::Element(mut error) => {
+            error.index += done;
+            RunError::Element(error)
+        }
+        other => other,
+    })
 }
 
 /// Runs a plan whose source and target are the data types of these arrays.
@@ -195,6 +205,10 @@ pub(crate) fn run(
     if output.is_c_contiguous() {
         if input.is_c_contiguous() {
             return run_contiguous(plan, input, output, memory);
+        }
+        let rows = Rows::of(input, plan.source().size());
+        if rows.length >= SHORTEST_ROW && !rows.overlap(&Block::of(output, plan.target().size())) {
+            return run_rows(plan, &rows, output, input.shape());
         }
         return run_contiguous(plan, &c_ordered(input)?, output, memory);
     }
@@ -241,6 +255,114 @@ fn run_contiguous(
         plan.run_uninit(from, to)
     };
     result.map_err(|error| run_error(py, &error, input.shape()))
+}
+
+/// The elements of an array as rows that are contiguous each: as many of its last axes as lie side by side.
+struct Rows {
+    /// The first row.
+    start: *const u8,
+    /// Bytes of a row.
+    length: usize,
+    /// The lengths of the axes before those, and the distances of their indices in bytes.
+    axes: Vec<(usize, isize)>,
+}
+
+/// Bytes of rows from which on they are not copied one element at a time, as `NumPy` does it.
+const SHORTEST_ROW: usize = 64;
+
+/// Bytes of rows that run together: with their output, they stay in the first-level cache.
+const GATHERED: usize = 16 << 10;
+
+impl Rows {
+    fn of(array: &Array<'_>, element_size: usize) -> Self {
+        let mut axes: Vec<_> =
+            array.shape().iter().copied().zip(array.strides().iter().copied()).collect();
+        let mut length = element_size;
+        // The distance of indices does not matter where there is one.
+        while let Some((count, _)) =
+            axes.pop_if(|(count, stride)| *count == 1 || stride.cast_unsigned() == length)
+        {
+            length *= count;
+        }
+        Self { start: Block::of(array, element_size).start, length, axes }
+    }
+
+    /// Whether a row lies in the block, or may do so.
+    fn overlap(&self, block: &Block) -> bool {
+        let (mut start, mut end) = (self.start.addr(), self.start.addr() + self.length);
+        for &(count, stride) in &self.axes {
+            let farthest = stride.unsigned_abs() * (count - 1);
+            if stride < 0 { start -= farthest } else { end += farthest }
+        }
+        start < block.start.addr() + block.length && block.start.addr() < end
+    }
+
+    /// Calls a function with each row, in C order.
+    fn try_for_each<'a>(
+        &'a self,
+        mut call: impl FnMut(&'a [u8]) -> Result<(), RunError>,
+    ) -> Result<(), RunError> {
+        visit(self.start, &self.axes, &mut |row| {
+            // SAFETY: the row is an array's, whose memory its owner keeps alive, with `length` bytes side by side. The caller
+            // of `run` ensures that no other thread writes to them meanwhile.
+            call(unsafe { std::slice::from_raw_parts(row, self.length) })
+        })
+    }
+}
+
+/// Calls a function with the beginning of each row behind `start`, along all indices of the axes.
+fn visit(
+    start: *const u8,
+    axes: &[(usize, isize)],
+    call: &mut impl FnMut(*const u8) -> Result<(), RunError>,
+) -> Result<(), RunError> {
+    let [(count, stride), inner @ ..] = axes else { return call(start) };
+    (0..count.cast_signed())
+        .try_for_each(|index| visit(start.wrapping_offset(index * stride), inner, call))
+}
+
+// SAFETY: a thread only reads through the pointer, as one does that has the array.
+unsafe impl Sync for Rows {}
+
+/// Runs a plan over rows of at least [`SHORTEST_ROW`] bytes, none of which lies in the output, which is contiguous.
+fn run_rows(plan: &Plan, rows: &Rows, output: &Array<'_>, shape: &[usize]) -> PyResult<()> {
+    let py = output.py();
+    let target = Block::of(output, plan.target().size());
+    // SAFETY: as in `run_contiguous`.
+    let to = unsafe { std::slice::from_raw_parts_mut(target.start.cast(), target.length) };
+    let result = if target.length >= DETACH {
+        py.detach(|| run_gathered(plan, rows, to))
+    } else {
+        run_gathered(plan, rows, to)
+    };
+    result.map_err(|error| run_error(py, &error, shape))
+}
+
+/// As [`run_rows`], into the output's bytes.
+fn run_gathered(plan: &Plan, rows: &Rows, output: &mut [MaybeUninit<u8>]) -> Result<(), RunError> {
+    let mut rest = output;
+    let mut done = 0;
+    let mut run = |elements: &[u8]| {
+        let count = elements.len() / plan.source().size();
+        let (to, behind) = std::mem::take(&mut rest).split_at_mut(count * plan.target().size());
+        rest = behind;
+        run_piece(plan, elements, to, done)?;
+        done += count;
+        Ok(())
+    };
+    if rows.length >= GATHERED {
+        return rows.try_for_each(run);
+    }
+    let mut gathered = Vec::with_capacity(GATHERED);
+    rows.try_for_each(|row| {
+        if gathered.len() + row.len() > GATHERED {
+            run(&gathered)?;
+            gathered.clear();
+        }
+        gathered.extend_from_slice(row);
+        Ok(())
+    })?;
+    run(&gathered)
 }
 
 /// Elements of a contiguous array in native byte order.
