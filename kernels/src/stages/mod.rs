@@ -219,8 +219,13 @@ pub(crate) fn block_len(stages: &[Stage], size: usize) -> usize {
 }
 
 /// The number of elements of which all of these stages take a multiple.
-pub(crate) fn granule(stages: &[Stage]) -> usize {
-    stages.iter().map(|stage| stage.granule).fold(1, usize::max)
+fn granule(stages: &[Stage]) -> usize {
+    match stages {
+        // Nearly all plans, without the loop, which is unrolled: to enter it takes a twentieth of a short run.
+        [only] => only.granule,
+        [first, last] => first.granule.max(last.granule),
+        _ => stages.iter().map(|stage| stage.granule).fold(1, usize::max),
+    }
 }
 
 /// Runs stages one after another over a block of at most [`block_len`] elements (any number for a
@@ -231,35 +236,36 @@ pub(crate) fn run_all(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<
     let (from, to) = (first.sizes.0, last.sizes.1);
     // A power of two, which the compiler does not know.
     let len = output.len() >> to.trailing_zeros();
-    let granule = granule(stages);
+    // A multiple of the greatest granule is one of any.
+    let granule = if len.is_multiple_of(GRANULE) { GRANULE } else { granule(stages) };
     let whole = len & !(granule - 1);
-    let mut refused = false;
-    if whole > 0 {
-        refused = run_whole(stages, &input[..whole * from], &mut output[..whole * to]);
-        if whole < len {
-            // The remainder, together with elements before it.
-            let last = len - granule;
-            refused |= run_whole(stages, &input[last * from..], &mut output[last * to..]);
-        }
-    } else if len > 0 {
-        refused = run_padded(stages, granule, &input[..len * from], &mut output[..len * to]);
+    // Several stages take longer for a remainder than to pad all of a short run.
+    if whole == 0 || whole < len && len < GRANULE && stages.len() > 1 {
+        let (input, output) = (&input[..len * from], &mut output[..len * to]);
+        return len > 0 && run_padded(stages, whole + granule, input, output);
+    }
+    let mut refused = run_whole(stages, &input[..whole * from], &mut output[..whole * to]);
+    if whole < len {
+        // The remainder, together with elements before it.
+        let last = len - granule;
+        refused |= run_whole(stages, &input[last * from..], &mut output[last * to..]);
     }
     refused
 }
 
-/// As [`run_all`], of fewer elements than the granule of these stages. Not inlined: to align the stack takes time, and longer
-/// runs need no buffers.
+/// As [`run_all`], of fewer elements than `padded`, a multiple of the granule of these stages and at most [`GRANULE`]. Not inlined:
+/// to align the stack takes time, and longer runs need no buffers.
 #[inline(never)]
 fn run_padded(
     stages: &[Stage],
-    granule: usize,
+    padded: usize,
     input: &[u8],
     output: &mut [MaybeUninit<u8>],
 ) -> bool {
     let (Some(first), Some(last)) = (stages.first(), stages.last()) else { return true };
     // The padding repeats real elements, so it fails only if they do.
     let mut filled = Aligned([unwritten(); GRANULE * WIDEST]);
-    let filled = &mut filled.0[..granule * first.sizes.0];
+    let filled = &mut filled.0[..padded * first.sizes.0];
     let mut ready = input.len();
     filled[..ready].write_copy_of_slice(input);
     while ready < filled.len() {
@@ -268,7 +274,7 @@ fn run_padded(
         ready += copied;
     }
     let mut converted = Aligned([unwritten(); GRANULE * WIDEST]);
-    let converted = &mut converted.0[..granule * last.sizes.1];
+    let converted = &mut converted.0[..padded * last.sizes.1];
     // SAFETY: all of `filled` was written above, `ready` bytes of it.
     let refused = run_whole(stages, unsafe { assume_init(filled) }, converted);
     output.copy_from_slice(&converted[..output.len()]);
