@@ -89,13 +89,16 @@ unsafe impl<S: Simd, B: Body<S>> Kernel for Pipeline<S, B> {
 pub(crate) unsafe trait Load<S: Simd>: Copy + Send + Sync + 'static {
     /// Size of an element in bytes.
     const SIZE: usize;
+    /// Whether a unit is two registers, which may lie apart in the group.
+    const PAIRS: bool = false;
     type Unit: Copy;
 
-    /// One of the four units of the group at `p`.
+    /// One of the four units of the group at `p`. `apart` is the distance of the two registers of a unit, in registers: 1, or with
+    /// `PAIRS` also 2 or 4.
     ///
     /// # Safety
-    /// `p` is valid for reading a group of elements, `UNIT` is below four.
-    unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> Self::Unit;
+    /// `p` is valid for reading a group of elements, `UNIT` is below four, `apart` is one of these.
+    unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8, apart: usize) -> Self::Unit;
 }
 
 /// What becomes of a unit.
@@ -115,14 +118,16 @@ pub(crate) trait Each<S: Simd, In>: Copy + Send + Sync + 'static {
 pub(crate) unsafe trait Store<S: Simd, In>: Copy + Send + Sync + 'static {
     /// Size of an element in bytes.
     const SIZE: usize;
+    /// How far apart the two registers of a unit lie in the group, so that packing needs no ordering ([`Simd::PACKS_HALVES`]).
+    const APART: usize = 1;
     /// As [`Body::Fail`].
     type Fail: Evidence<S>;
 
-    /// Writes a group to `p`.
+    /// Writes a group to `p`. Its units have registers which are `apart`: 1 or `APART`.
     ///
     /// # Safety
     /// `p` is valid for writing a group of elements.
-    unsafe fn store(self, simd: S, p: *mut u8, group: [In; 4], fail: &Self::Fail);
+    unsafe fn store(self, simd: S, p: *mut u8, group: [In; 4], apart: usize, fail: &Self::Fail);
 
     fn failed(self, simd: S, fail: &Self::Fail) -> bool;
 }
@@ -146,20 +151,21 @@ where
     unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, fail: &Self::Fail) {
         let Self(load, each, store) = self;
         let (((first, second), (third, fourth)), last) = fail;
+        let apart = const { if S::PACKS_HALVES && L::PAIRS { T::APART } else { 1 } };
         // SAFETY: one of the four units of the caller's group.
-        let a = unsafe { load.load::<0>(simd, from) };
+        let a = unsafe { load.load::<0>(simd, from, apart) };
         let a = each.apply(simd, a, first);
         // SAFETY: as above.
-        let b = unsafe { load.load::<1>(simd, from) };
+        let b = unsafe { load.load::<1>(simd, from, apart) };
         let b = each.apply(simd, b, second);
         // SAFETY: as above.
-        let c = unsafe { load.load::<2>(simd, from) };
+        let c = unsafe { load.load::<2>(simd, from, apart) };
         let c = each.apply(simd, c, third);
         // SAFETY: as above.
-        let d = unsafe { load.load::<3>(simd, from) };
+        let d = unsafe { load.load::<3>(simd, from, apart) };
         let d = each.apply(simd, d, fourth);
         // SAFETY: the caller vouches for a group at `to`.
-        unsafe { store.store(simd, to, [a, b, c, d], last) };
+        unsafe { store.store(simd, to, [a, b, c, d], apart, last) };
     }
 
     #[inline(always)]
@@ -182,13 +188,14 @@ where
     E: Each<S, L::Unit>,
 {
     const SIZE: usize = L::SIZE;
+    const PAIRS: bool = L::PAIRS;
     type Unit = E::Out;
 
     #[inline(always)]
-    unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> E::Out {
+    unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8, apart: usize) -> E::Out {
         const { assert!(size_of::<E::Fail>() == 0, "nobody looks at what is gathered") };
         // SAFETY: the caller vouches for the group.
-        let x = unsafe { self.0.load::<UNIT>(simd, p) };
+        let x = unsafe { self.0.load::<UNIT>(simd, p, apart) };
         self.1.apply(simd, x, &ManuallyDrop::new(E::Fail::none(simd)))
     }
 }

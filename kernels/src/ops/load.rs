@@ -9,20 +9,23 @@ fn unit<S: Simd, const UNIT: usize, const SIZE: usize>(p: *const u8) -> *const u
     p.wrapping_add(UNIT * (S::BYTES / 4) * SIZE)
 }
 
-/// Two registers of 64-bit lanes, by what loads one of them.
+/// Two registers of 64-bit lanes, which are `apart`, by what loads one of them.
 #[inline(always)]
 fn pair<S: Simd, const UNIT: usize, const SIZE: usize, R>(
     p: *const u8,
+    apart: usize,
     load: impl Fn(*const u8) -> R + Copy,
 ) -> Pair<R> {
-    let p = unit::<S, UNIT, SIZE>(p);
-    Pair(load(p), load(p.wrapping_add(S::BYTES / 8 * SIZE)))
+    // The units share out each run of twice as many registers.
+    let first = UNIT / apart * apart + UNIT;
+    let step = S::BYTES / 8 * SIZE;
+    Pair(load(p.wrapping_add(first * step)), load(p.wrapping_add((first + apart) * step)))
 }
 
 /// Elements of a type, named as Zarr names it; integers signed or not.
 macro_rules! loads {
     ($($(#[$doc:meta])* $name:ident $(<$signed:ident>)? $size:literal $unit:ident,
-        |$simd:ident, $p:ident| $load:expr;)*) => {$(
+        |$simd:ident, $p:ident, $apart:pat_param| $load:expr;)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy)]
         pub(crate) struct $name$(<const $signed: bool>)?;
@@ -30,9 +33,15 @@ macro_rules! loads {
         // SAFETY: each expression loads the unit with this number of a group of such elements.
         unsafe impl<S: Simd, $(const $signed: bool)?> Load<S> for $name$(<$signed>)? {
             const SIZE: usize = $size;
+            const PAIRS: bool = size_of::<$unit<S>>() > S::BYTES;
             type Unit = $unit<S>;
             #[inline(always)]
-            unsafe fn load<const UNIT: usize>(self, $simd: S, $p: *const u8) -> $unit<S> {
+            unsafe fn load<const UNIT: usize>(
+                self,
+                $simd: S,
+                $p: *const u8,
+                $apart: usize,
+            ) -> $unit<S> {
                 // SAFETY: the caller vouches for the group, and this is a unit of it, or one of its two registers.
                 unsafe { $load }
             }
@@ -41,26 +50,26 @@ macro_rules! loads {
 }
 
 loads! {
-    Int8<SIGNED> 1 I32s, |simd, p| simd.load_i8_to_i32::<SIGNED, UNIT>(p);
-    Int16<SIGNED> 2 I32s, |simd, p| simd.load_i16_to_i32::<SIGNED, UNIT>(p);
+    Int8<SIGNED> 1 I32s, |simd, p, _| simd.load_i8_to_i32::<SIGNED, UNIT>(p);
+    Int16<SIGNED> 2 I32s, |simd, p, _| simd.load_i16_to_i32::<SIGNED, UNIT>(p);
     /// `int32` and `uint32`.
-    Int32 4 I32s, |simd, p| I32s::load(simd, unit::<S, UNIT, 4>(p));
-    Float16 2 F32s, |simd, p| simd.load_f16_to_f32::<UNIT>(p);
+    Int32 4 I32s, |simd, p, _| I32s::load(simd, unit::<S, UNIT, 4>(p));
+    Float16 2 F32s, |simd, p, _| simd.load_f16_to_f32::<UNIT>(p);
     /// `bfloat16`, the upper half of a float32. Signalling NaNs stay so.
-    BFloat16 2 F32s, |simd, p| {
+    BFloat16 2 F32s, |simd, p, _| {
         F32s::from_bits(simd.load_i16_to_i32::<false, UNIT>(p).shl::<16>())
     };
-    Float32 4 F32s, |simd, p| F32s::load(simd, unit::<S, UNIT, 4>(p));
-    Float64 8 F64s, |simd, p| pair::<S, UNIT, 8, _>(p, #[inline(always)] |p| F64::load(simd, p));
+    Float32 4 F32s, |simd, p, _| F32s::load(simd, unit::<S, UNIT, 4>(p));
+    Float64 8 F64s, |simd, p, apart| pair::<S, UNIT, 8, _>(p, apart, #[inline(always)] |p| F64::load(simd, p));
     /// `int64` and `uint64`.
-    Int64 8 I64s, |simd, p| pair::<S, UNIT, 8, _>(p, #[inline(always)] |p| I64::load(simd, p));
-    Int8To64<SIGNED> 1 I64s, |simd, p| {
-        pair::<S, UNIT, 1, _>(p, #[inline(always)] |p| simd.load_i8_to_i64::<SIGNED>(p))
+    Int64 8 I64s, |simd, p, apart| pair::<S, UNIT, 8, _>(p, apart, #[inline(always)] |p| I64::load(simd, p));
+    Int8To64<SIGNED> 1 I64s, |simd, p, apart| {
+        pair::<S, UNIT, 1, _>(p, apart, #[inline(always)] |p| simd.load_i8_to_i64::<SIGNED>(p))
     };
-    Int16To64<SIGNED> 2 I64s, |simd, p| {
-        pair::<S, UNIT, 2, _>(p, #[inline(always)] |p| simd.load_i16_to_i64::<SIGNED>(p))
+    Int16To64<SIGNED> 2 I64s, |simd, p, apart| {
+        pair::<S, UNIT, 2, _>(p, apart, #[inline(always)] |p| simd.load_i16_to_i64::<SIGNED>(p))
     };
-    Int32To64<SIGNED> 4 I64s, |simd, p| {
-        pair::<S, UNIT, 4, _>(p, #[inline(always)] |p| simd.load_i32_to_i64::<SIGNED>(p))
+    Int32To64<SIGNED> 4 I64s, |simd, p, apart| {
+        pair::<S, UNIT, 4, _>(p, apart, #[inline(always)] |p| simd.load_i32_to_i64::<SIGNED>(p))
     };
 }

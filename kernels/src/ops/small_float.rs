@@ -65,7 +65,7 @@ unsafe impl<S: Simd> Load<S> for DecodeSmallFloat {
     type Unit = F32s<S>;
 
     #[inline(always)]
-    unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> F32s<S> {
+    unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8, _: usize) -> F32s<S> {
         // SAFETY: the caller vouches for the group, and this is a unit of it.
         let byte = unsafe { simd.load_i8_to_i32::<false, UNIT>(p) };
         let magnitude = byte & self.magnitude;
@@ -163,7 +163,7 @@ unsafe impl<S: Simd> Load<S> for DecodeByF16 {
     type Unit = F32s<S>;
 
     #[inline(always)]
-    unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> F32s<S> {
+    unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8, _: usize) -> F32s<S> {
         // SAFETY: the caller vouches for the group, and this is a unit of it.
         let byte = unsafe { load_half::<S, UNIT>(simd, p) };
         let magnitude = byte & self.magnitude;
@@ -186,7 +186,7 @@ unsafe impl<S: Simd> Load<S> for DecodeE5m2 {
     type Unit = F32s<S>;
 
     #[inline(always)]
-    unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> F32s<S> {
+    unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8, _: usize) -> F32s<S> {
         // SAFETY: the caller vouches for the group, and this is a unit of it.
         let byte = unsafe { load_half::<S, UNIT>(simd, p) };
         simd.f16_to_f32(byte.shl_by(8))[UNIT % 2]
@@ -216,7 +216,7 @@ unsafe impl<S: Simd> Load<S> for DecodeE8m0 {
     type Unit = F32s<S>;
 
     #[inline(always)]
-    unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8) -> F32s<S> {
+    unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8, _: usize) -> F32s<S> {
         // SAFETY: the caller vouches for the group, and this is a unit of it.
         let byte = unsafe { simd.load_i8_to_i32::<false, UNIT>(p) };
         // 2^−127 is subnormal; the byte that would be infinity is NaN.
@@ -416,7 +416,7 @@ unsafe impl<S: Simd, const FAILS: bool> Store<S, F32s<S>> for AsSmallFloat<FAILS
     type Fail = Seen<S>;
 
     #[inline(always)]
-    unsafe fn store(self, simd: S, p: *mut u8, group: [F32s<S>; 4], seen: &Seen<S>) {
+    unsafe fn store(self, simd: S, p: *mut u8, group: [F32s<S>; 4], _: usize, seen: &Seen<S>) {
         let low = self.encode(simd, [group[0], group[1]], seen);
         let high = self.encode(simd, [group[2], group[3]], seen);
         let packed = simd.pack_i16_to_i8::<false>(low, high);

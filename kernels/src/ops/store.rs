@@ -5,7 +5,7 @@
 
 use crate::evidence::SetBits;
 use crate::pipeline::Store;
-use crate::simd::{F32s, I16s, I32s, Int, Round, Simd, Unit};
+use crate::simd::{F32s, I8s, I16s, I32s, Int, Round, Simd, Unit};
 
 /// To 8-bit integers, where a value that does not fit fails.
 #[derive(Clone, Copy)]
@@ -17,17 +17,25 @@ pub(crate) struct CheckedI8<const SIGNED: bool> {
 // SAFETY: a group is one register.
 unsafe impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI8<SIGNED> {
     const SIZE: usize = 1;
+    const APART: usize = 4;
     type Fail = SetBits<I16s<S>>;
 
     #[inline(always)]
-    unsafe fn store(self, simd: S, p: *mut u8, [a, b, c, d]: [I32s<S>; 4], fail: &Self::Fail) {
+    unsafe fn store(
+        self,
+        simd: S,
+        p: *mut u8,
+        [a, b, c, d]: [I32s<S>; 4],
+        apart: usize,
+        fail: &Self::Fail,
+    ) {
         // What does not fit 16 bits saturates, and still does not fit 8.
         let low = simd.pack_i32_to_i16::<true>(a, b);
         let high = simd.pack_i32_to_i16::<true>(c, d);
         fail.add(if SIGNED { (low + 128) | (high + 128) } else { low | high });
         let packed = simd.pack_i16_to_i8::<SIGNED>(low, high);
         // SAFETY: the caller vouches for a group at `p`, which is one register.
-        unsafe { simd.order_i8_packed_twice(packed).store(p) };
+        unsafe { store_i8s(simd, p, packed, apart) };
     }
 
     #[inline(always)]
@@ -47,10 +55,18 @@ pub(crate) struct CheckedI16<const SIGNED: bool> {
 // SAFETY: a group is two registers, both of which are stored.
 unsafe impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI16<SIGNED> {
     const SIZE: usize = 2;
+    const APART: usize = 2;
     type Fail = SetBits<I32s<S>>;
 
     #[inline(always)]
-    unsafe fn store(self, simd: S, p: *mut u8, group: [I32s<S>; 4], fail: &Self::Fail) {
+    unsafe fn store(
+        self,
+        simd: S,
+        p: *mut u8,
+        group: [I32s<S>; 4],
+        apart: usize,
+        fail: &Self::Fail,
+    ) {
         // Less the least value.
         let [e, f, g, h] = group.map_each(
             #[inline(always)]
@@ -61,7 +77,7 @@ unsafe impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI16<SIGNED
         let low = simd.pack_i32_to_i16::<SIGNED>(a, b);
         let high = simd.pack_i32_to_i16::<SIGNED>(c, d);
         // SAFETY: the caller vouches for a group at `p`, which is two registers.
-        unsafe { store_i16s(simd, p, low, high) };
+        unsafe { store_i16s(simd, p, low, high, apart) };
     }
 
     #[inline(always)]
@@ -73,14 +89,16 @@ unsafe impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI16<SIGNED
 
 /// Stores that do not fail.
 macro_rules! infallible_stores {
-    ($([$($generics:tt)*] $type:ty: $in:ident $size:literal, |$self:ident, $simd:ident, $p:ident, $group:pat_param| $body:expr;)*) => {$(
+    ($([$($generics:tt)*] $type:ty: $in:ident $size:literal $(apart $most:literal)?,
+        |$self:ident, $simd:ident, $p:ident, $group:pat_param, $apart:pat_param| $body:expr;)*) => {$(
         // SAFETY: a group of elements of one byte is one register, of two bytes two; each body stores as many.
         unsafe impl<S: Simd, $($generics)*> Store<S, $in<S>> for $type {
             const SIZE: usize = $size;
+            $(const APART: usize = $most;)?
             type Fail = ();
             #[inline(always)]
             #[allow(unused_variables)] // not each needs the token
-            unsafe fn store($self, $simd: S, $p: *mut u8, $group: [$in<S>; 4], (): &()) {
+            unsafe fn store($self, $simd: S, $p: *mut u8, $group: [$in<S>; 4], $apart: usize, (): &()) {
                 $body
             }
             #[inline(always)]
@@ -116,36 +134,36 @@ pub(crate) struct UpperHalves;
 pub(crate) struct AsF16<R>(pub(crate) R);
 
 infallible_stores! {
-    [const SIGNED: bool] SaturatedI8<SIGNED>: I32s 1, |self, simd, p, [a, b, c, d]| {
+    [const SIGNED: bool] SaturatedI8<SIGNED>: I32s 1 apart 4, |self, simd, p, [a, b, c, d], apart| {
         let low = simd.pack_i32_to_i16::<true>(a, b);
         let high = simd.pack_i32_to_i16::<true>(c, d);
         let packed = simd.pack_i16_to_i8::<SIGNED>(low, high);
         // SAFETY: the caller vouches for a group at `p`, which is one register.
-        unsafe { simd.order_i8_packed_twice(packed).store(p) };
+        unsafe { store_i8s(simd, p, packed, apart) };
     };
-    [const SIGNED: bool] SaturatedI16<SIGNED>: I32s 2, |self, simd, p, [a, b, c, d]| {
+    [const SIGNED: bool] SaturatedI16<SIGNED>: I32s 2 apart 2, |self, simd, p, [a, b, c, d], apart| {
         let low = simd.pack_i32_to_i16::<SIGNED>(a, b);
         let high = simd.pack_i32_to_i16::<SIGNED>(c, d);
         // SAFETY: the caller vouches for a group at `p`, which is two registers.
-        unsafe { store_i16s(simd, p, low, high) };
+        unsafe { store_i16s(simd, p, low, high, apart) };
     };
-    [] LowI8: I32s 1, |self, simd, p, group| {
+    [] LowI8: I32s 1, |self, simd, p, group, _| {
         // SAFETY: the caller vouches for a group at `p`, which is one register.
         unsafe { simd.low_i32_to_i8(group).store(p) };
     };
-    [] LowI16: I32s 2, |self, simd, p, [a, b, c, d]| {
+    [] LowI16: I32s 2, |self, simd, p, [a, b, c, d], _| {
         // SAFETY: the caller vouches for a group at `p`, which is two registers.
         unsafe { simd.low_i32_to_i16(a, b).store(p) };
         // SAFETY: as above.
         unsafe { simd.low_i32_to_i16(c, d).store(p.wrapping_add(S::BYTES)) };
     };
-    [] UpperHalves: I32s 2, |self, simd, p, [a, b, c, d]| {
+    [] UpperHalves: I32s 2, |self, simd, p, [a, b, c, d], _| {
         // SAFETY: the caller vouches for a group at `p`, which is two registers.
         unsafe { simd.high_i32_to_i16(a, b).store(p) };
         // SAFETY: as above.
         unsafe { simd.high_i32_to_i16(c, d).store(p.wrapping_add(S::BYTES)) };
     };
-    [R: Round] AsF16<R>: F32s 2, |self, simd, p, [a, b, c, d]| {
+    [R: Round] AsF16<R>: F32s 2, |self, simd, p, [a, b, c, d], _| {
         // SAFETY: the caller vouches for a group at `p`, which is two registers.
         unsafe { simd.f32_to_f16(a, b, self.0).store(p) };
         // SAFETY: as above.
@@ -163,7 +181,7 @@ unsafe impl<S: Simd, U: Unit<S>> Store<S, U> for StoreFull {
     type Fail = ();
 
     #[inline(always)]
-    unsafe fn store(self, _: S, p: *mut u8, group: [U; 4], (): &()) {
+    unsafe fn store(self, _: S, p: *mut u8, group: [U; 4], _: usize, (): &()) {
         let step = S::BYTES / 4 * size_of::<U::Scalar>();
         for_each_place(
             group,
@@ -183,16 +201,29 @@ unsafe impl<S: Simd, U: Unit<S>> Store<S, U> for StoreFull {
     }
 }
 
-/// Puts packed registers in order and writes them.
+/// Puts registers that were packed once in order, unless they are, and writes them.
 ///
 /// # Safety
 /// `p` is valid for writing two registers.
 #[inline(always)]
-unsafe fn store_i16s<S: Simd>(simd: S, p: *mut u8, low: I16s<S>, high: I16s<S>) {
+unsafe fn store_i16s<S: Simd>(simd: S, p: *mut u8, low: I16s<S>, high: I16s<S>, apart: usize) {
+    let [low, high] =
+        if apart == 1 { [simd.order_i16(low), simd.order_i16(high)] } else { [low, high] };
     // SAFETY: the caller vouches for two registers.
-    unsafe { simd.order_i16(low).store(p) };
+    unsafe { low.store(p) };
     // SAFETY: as above.
-    unsafe { simd.order_i16(high).store(p.wrapping_add(S::BYTES)) };
+    unsafe { high.store(p.wrapping_add(S::BYTES)) };
+}
+
+/// Puts a register that was packed twice in order, unless it is, and writes it.
+///
+/// # Safety
+/// `p` is valid for writing a register.
+#[inline(always)]
+unsafe fn store_i8s<S: Simd>(simd: S, p: *mut u8, packed: I8s<S>, apart: usize) {
+    let ordered = if apart == 1 { simd.order_i8_packed_twice(packed) } else { packed };
+    // SAFETY: the caller vouches for a register.
+    unsafe { ordered.store(p) };
 }
 
 /// `f` with each unit and its place, `step` bytes apart.

@@ -330,6 +330,7 @@ unsafe impl Simd for Avx2 {
     const FUSES: bool = true;
     const SELECTS_IN_ONE: bool = false;
     const MAX_NUMBER_IN_ONE: bool = true;
+    const PACKS_HALVES: bool = true;
 
     fn vectorize<K: Kernel>(self) -> RunKernel {
         vectorize_with!(K, "avx2,bmi1,bmi2,fma,lzcnt,f16c")

@@ -322,6 +322,7 @@ unsafe impl<const VBMI: bool> Simd for Avx512<VBMI> {
     const FUSES: bool = true;
     const SELECTS_IN_ONE: bool = true;
     const MAX_NUMBER_IN_ONE: bool = true;
+    const PACKS_HALVES: bool = false;
 
     fn vectorize<K: Kernel>(self) -> RunKernel {
         if VBMI {

@@ -75,6 +75,10 @@ pub(crate) unsafe trait Simd:
     /// Whether a select takes one instruction of one operation; otherwise logic on masks may be cheaper.
     const SELECTS_IN_ONE: bool;
 
+    /// Whether packing keeps the halves of registers apart: a packed register has the lower halves of both operands below the upper
+    /// halves. Others are packed in order, or in quarters.
+    const PACKS_HALVES: bool;
+
     /// Whether `max_number` and its like take one instruction.
     const MAX_NUMBER_IN_ONE: bool;
 

@@ -413,6 +413,7 @@ unsafe impl Simd for Neon {
     const FUSES: bool = true;
     const SELECTS_IN_ONE: bool = true;
     const MAX_NUMBER_IN_ONE: bool = false;
+    const PACKS_HALVES: bool = false;
 
     fn vectorize<K: Kernel>(self) -> RunKernel {
         vectorize_with!(K, "neon")

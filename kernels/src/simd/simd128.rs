@@ -400,6 +400,7 @@ unsafe impl Simd for Simd128 {
     // Three on x86, but the logic on masks would subtract NaN for its bits.
     const SELECTS_IN_ONE: bool = true;
     const MAX_NUMBER_IN_ONE: bool = true;
+    const PACKS_HALVES: bool = false;
 
     fn vectorize<K: Kernel>(self) -> RunKernel {
         // The whole program is compiled with the level's features.
