@@ -382,7 +382,8 @@ impl Retry {
             "either way leads from the same elements to the same"
         );
         let can_fail = self.general.iter().any(|stage| stage.can_fail);
-        Stage::new(self, sizes, can_fail)
+        let granule = stages::granule(&self.fast).max(stages::granule(&self.general));
+        Stage::new(self, sizes, can_fail, granule)
     }
 
     fn sizes(&self) -> (usize, usize) {

@@ -35,7 +35,7 @@ impl ByReference {
     pub(crate) fn stage(source: ElementType, step: &Step) -> Stage {
         let work = Self::new(source, core::slice::from_ref(step), [false; 2]);
         let sizes = (source.size(), work.target.size());
-        Stage::new(work, sizes, true)
+        Stage::new(work, sizes, true, 1)
     }
 
     /// Runs the steps; `start` is the index of the first element. Initialises all of `output` if it holds as many elements as

@@ -212,7 +212,11 @@ impl MappedCast {
     /// The stage of this lookup.
     pub(crate) fn stage(self) -> Stage {
         let sizes = self.sizes;
-        Stage::new(self, sizes, true)
+        let granule = match &self.search {
+            KeySearch::Compare(stage) => stage.granule,
+            KeySearch::Hashed(..) | KeySearch::Dense(..) => 1,
+        };
+        Stage::new(self, sizes, true, granule)
     }
 
     /// The outputs of entries by their numbers.

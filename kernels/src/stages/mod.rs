@@ -84,7 +84,7 @@ pub(crate) struct Stage {
     /// As [`Kernel::CAN_FAIL`].
     pub(crate) can_fail: bool,
     /// As [`Kernel::GRANULE`].
-    granule: usize,
+    pub(crate) granule: usize,
 }
 
 /// A kernel and its loop, their type forgotten: there are thousands, and a boxed type of its own would take each more bytes than
@@ -140,9 +140,14 @@ impl Stage {
         Self { work: Work::Kernel { bytes, run }, sizes, can_fail, granule }
     }
 
-    /// The stage of other work, with the sizes of its elements and whether it may fail.
-    pub(crate) fn new(work: impl Run, sizes: (usize, usize), can_fail: bool) -> Self {
-        Self { work: Work::Other(Box::new(work)), sizes, can_fail, granule: GRANULE }
+    /// The stage of other work, with the sizes of its elements, whether it may fail, and its granule.
+    pub(crate) fn new(
+        work: impl Run,
+        sizes: (usize, usize),
+        can_fail: bool,
+        granule: usize,
+    ) -> Self {
+        Self { work: Work::Other(Box::new(work)), sizes, can_fail, granule }
     }
 
     /// As [`Kernel::run`].
@@ -219,7 +224,7 @@ pub(crate) fn block_len(stages: &[Stage], size: usize) -> usize {
 }
 
 /// The number of elements of which all of these stages take a multiple.
-fn granule(stages: &[Stage]) -> usize {
+pub(crate) fn granule(stages: &[Stage]) -> usize {
     match stages {
         // Nearly all plans, without the loop, which is unrolled: to enter it takes a twentieth of a short run.
         [only] => only.granule,
@@ -239,8 +244,9 @@ pub(crate) fn run_all(stages: &[Stage], input: &[u8], output: &mut [MaybeUninit<
     // A multiple of the greatest granule is one of any.
     let granule = if len.is_multiple_of(GRANULE) { GRANULE } else { granule(stages) };
     let whole = len & !(granule - 1);
-    // Several stages take longer for a remainder than to pad all of a short run.
-    if whole == 0 || whole < len && len < GRANULE && stages.len() > 1 {
+    // All but one kernel take longer for a remainder than to pad all of a short run.
+    let is_kernel = || matches!(stages, [Stage { work: Work::Kernel { .. }, .. }]);
+    if whole == 0 || whole < len && len < GRANULE && !is_kernel() {
         let (input, output) = (&input[..len * from], &mut output[..len * to]);
         return len > 0 && run_padded(stages, whole + granule, input, output);
     }
