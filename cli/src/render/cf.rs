@@ -49,8 +49,8 @@ impl Report for FromCfReport {
             match self.codes_not_encoded_back {
                 Some(0) => "gives every code back".to_owned(),
                 Some(changed) => format!(
-                    "does not give {} codes back: {decoded} is too coarse for new data",
-                    count(changed)
+                    "does not give {} back: {decoded} is too coarse for new data",
+                    number_of(changed, "code")
                 ),
                 None => "is refused for some codes".to_owned(),
             },
@@ -87,6 +87,9 @@ impl Report for FromCfReport {
     }
 }
 
+/// What becomes of elements that CF cannot tell from missing ones.
+pub(super) const MASKED: &str = "with the fill value will be missing";
+
 /// Attributes in place of codecs.
 impl Report for ToCfReport {
     fn rows(&self, table: &mut Table) {
@@ -103,11 +106,8 @@ impl Report for ToCfReport {
         };
         table.row("decoding", format!("{decoding}, with CF in {}{by_xarray}", self.data_type));
         if self.masked_fill_values > 0 {
-            let masked = count(self.masked_fill_values);
-            table.row(
-                "warning",
-                format!("{masked} elements have the fill value, a number that CF can only mask"),
-            );
+            let masked = number_of(self.masked_fill_values, "element");
+            table.row("warning", format!("{masked} {MASKED}, as CF can only mask that number"));
         }
         table.row("chunks", format!("{} copied", number_of(self.chunks, "chunk")));
         outside_links(&self.outside_links, table);

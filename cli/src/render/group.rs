@@ -227,8 +227,8 @@ fn clamped(report: &GroupReport<ArrayReport>) -> String {
     }
     let by = clamped().map(PackReport::largest_clamping).fold(0.0, f64::max);
     format!(
-        "; {} elements of {} clamped, by {} at most",
-        count(elements),
+        "; {} of {} clamped, by {} at most",
+        number_of(elements, "element"),
         number_of(clamped().count() as u64, "array"),
         measured(by)
     )

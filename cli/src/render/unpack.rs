@@ -1,8 +1,9 @@
 //! Reports of unpacking, as text.
 
-use recast_pack::text::count;
+use recast_pack::text::number_of;
 use recast_pack::{GroupReport, UnpackReport, UnpackedArray};
 
+use super::cf::MASKED;
 use super::counts::stored;
 use super::group::{Words, arrays, reports, warnings};
 use super::links::outside_links;
@@ -41,9 +42,8 @@ impl Report for GroupReport<UnpackedArray> {
                 }
                 UnpackedArray::ToCf(report) => {
                     if report.masked_fill_values > 0 {
-                        let masked = count(report.masked_fill_values);
-                        let text = "elements with the fill value become missing";
-                        table.row("warning", format!("{array}: {masked} {text}"));
+                        let masked = number_of(report.masked_fill_values, "element");
+                        table.row("warning", format!("{array}: {masked} {MASKED}"));
                     }
                 }
             }

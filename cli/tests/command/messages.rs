@@ -376,6 +376,23 @@ fn the_report_of_a_group_is_short_too() {
 }
 
 #[test]
+fn one_element_is_no_elements() {
+    let trial = Trial::empty();
+    create_group(&trial.input());
+    let array = Sample::new("float32", &[4], &[4], json!(-9999));
+    array.write(&trial.input().join("a"), &bytes(&[-9999.0_f32, 1.0, 2.0, 40.5]));
+    let [input, output] = trial.places();
+    let report = text(&["pack", &input, &output, "-e", "0.01", "--src-max", "30"]);
+    assert!(report.contains("1 element of 1 array clamped"), "{report}");
+    let [packed, cf] = [trial.output().join("a"), trial.place("cf.zarr")].map(|at| path(&at));
+    let all = path(&trial.place("all.zarr"));
+    for places in [[&packed, &cf], [&output, &all]] {
+        let report = text(&["unpack", "--to-cf", places[0], places[1]]);
+        assert!(report.contains("1 element with the fill value will be missing"), "{report}");
+    }
+}
+
+#[test]
 fn clamped_elements_and_by_how_much_stand_in_the_headline() {
     let trial = kelvin();
     let [input, output] = trial.places();

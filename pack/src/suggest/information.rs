@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use crate::text::count;
+use crate::text::{count, number_of};
 
 /// The bits of a code. Its values are the 2^24 equal parts of the range.
 pub(crate) const BITS: usize = 24;
@@ -202,8 +202,9 @@ impl Neighbours {
         let most = axes.iter().map(|pairs| pairs.count).max().unwrap_or_default();
         if most < LEAST_PAIRS {
             return Err(format!(
-                "{} pairs of neighbours are too few to tell; {} are needed",
-                count(most),
+                "{} of neighbours {} too few to tell; {} are needed",
+                number_of(most, "pair"),
+                if most == 1 { "is" } else { "are" },
                 count(LEAST_PAIRS)
             ));
         }
@@ -432,6 +433,8 @@ mod tests {
         };
         let few = told(&[1.0, 2.0, 3.0], &[3]).unwrap_err();
         assert!(few.starts_with("2 pairs of neighbours are too few"), "{few}");
+        let few = told(&[1.0, 2.0], &[2]).unwrap_err();
+        assert!(few.starts_with("1 pair of neighbours is too few"), "{few}");
         assert!(told(&[], &[0]).is_err() && told(&[1.0], &[]).is_err());
         assert!(told(&[], &[3, 0]).is_err() && told(&[], &[0, 3]).is_err());
         let random: Vec<f64> = (0..20_000).map(noise).collect();

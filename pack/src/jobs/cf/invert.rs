@@ -94,6 +94,13 @@ impl Arrangement {
         codecs
     }
 
+    /// Whether the value of a code comes back from each codec before the last cast.
+    fn keeps_fill(&self, chain: &Chain, fill: Scalar) -> bool {
+        let value = chain.decode(&fill.to_ne_bytes()).ok();
+        let value = value.and_then(|value| Scalar::from_ne_bytes(self.decoded, &value));
+        value.is_some_and(|value| encoded_one_by_one(&self.head(), value).is_ok())
+    }
+
     /// The codecs before the last cast, bound.
     fn head_chain(&self) -> Result<Chain> {
         Ok(Chain::bind(self.decoded, None, &self.head(), &BindOptions::default())?)
@@ -130,11 +137,20 @@ pub(crate) fn invert(
         Ok(Inversion { codecs: list, chain, differences, patched: map.patches.len() })
     };
     let mut map = Map { missing, nan_code, fill: None, patches: Vec::new() };
-    let tried = arrangements(attributes, decoded).into_iter().filter_map(|arrangement| {
-        let inversion = try_one(&arrangement, &map).ok()?;
-        Some(Ok((inversion.differences, (arrangement, inversion))))
-    });
-    let best = closest(tried, |d| (d.differing, d.max_ulps))?;
+    let arrangements = arrangements(attributes, decoded);
+    let best = |is_fit: fn(&Arrangement, &Chain, Scalar) -> bool| {
+        let tried = arrangements.iter().filter_map(|arrangement| {
+            let inversion = try_one(arrangement, &map).ok()?;
+            let is_fit = is_fit(arrangement, &inversion.chain, fill);
+            is_fit.then_some(Ok((inversion.differences, (*arrangement, inversion))))
+        });
+        closest(tried, |d| (d.differing, d.max_ulps))
+    };
+    let best = match best(Arrangement::keeps_fill)? {
+        // The error names what becomes of the fill value.
+        None => best(|_, _, _| true)?,
+        found => found,
+    };
     let (_, (arrangement, mut inversion)) = best.with_context(|| {
         format!(
             "{SCALE_FACTOR} and {ADD_OFFSET} say {}, and no finite scale of {decoded} gives these values; {}",
@@ -161,6 +177,15 @@ pub(crate) fn invert(
         inversion = try_one(&arrangement, &map)?;
     }
     Ok(inversion)
+}
+
+/// What codecs store for a fill value, which must come back from each of them alone: readers check them one by one.
+pub(super) fn encoded_one_by_one(codecs: &[Codec], fill: Scalar) -> Result<Scalar> {
+    codecs.iter().try_fold(fill, |fill, codec| {
+        let codec = std::slice::from_ref(codec);
+        let bound = Chain::bind(fill.element_type(), Some(fill), codec, &BindOptions::default())?;
+        bound.encoded_fill_value().context("no stored fill value")
+    })
 }
 
 /// What to do where a type does not hold the values.
