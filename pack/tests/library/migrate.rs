@@ -220,6 +220,23 @@ fn stored_types_with_values_out_of_range_for_the_array_are_migrated() {
 }
 
 #[test]
+fn values_that_no_codecs_decode_are_refused_and_nothing_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("in"), folder.path().join("out"));
+    // numcodecs has added 65 536 to −832, and takes it off when it casts 64 984 to int16.
+    let codes = int16s([-832, 3, 2, 1]);
+    v2(&input, "<i2", &json!(280), &filter(280, 1, "<i2", "<u2"), [Some(codes), None]);
+    assert_eq!(values(&input)[..2], (-552_i16).to_ne_bytes());
+    let error = stays(&input);
+    assert!(error.contains("to other values: 1 of 6 elements differ"), "{error}");
+    for reencode in [false, true] {
+        let error = refuses(&MigrateJob { reencode, ..job(&input, Some(&output)) });
+        assert!(error.contains("does not come back") && error.contains("zarr-python"), "{error}");
+        assert!(!output.exists());
+    }
+}
+
+#[test]
 fn integers_of_64_bits_are_decoded_through_float64_as_numcodecs_does() {
     let folder = tempfile::tempdir().unwrap();
     let (input, output) = (folder.path().join("in"), folder.path().join("out"));

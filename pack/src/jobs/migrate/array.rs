@@ -142,8 +142,6 @@ pub(super) struct Migration<'a> {
     codecs: Vec<Codec>,
     /// The new metadata over the same chunks, or why there are none.
     rewritten: Result<RewrittenMetadata>,
-    /// How the elements come back, once that is known.
-    differences: Differences,
 }
 
 impl<'a> Migration<'a> {
@@ -156,19 +154,19 @@ impl<'a> Migration<'a> {
             Ok((_, result)) => result.codecs().value_codecs(),
             Err(_) => new_codecs(&source)?,
         };
-        let mut differences = Differences::default();
         if job.reencode {
             found = Err(anyhow!("--reencode asks for it"));
         }
-        if let (None, Ok((_, result))) = (&job.output, &found) {
-            match compare(&source, result, workers) {
-                Ok(compared) => differences = compared,
-                Err(error) if is_interrupted(&error) => return Err(error),
-                Err(reason) => found = Err(reason),
+        if let (None, Ok((_, result))) = (&job.output, &found)
+            && let Err(reason) = compare(&source, result, workers)
+        {
+            if is_interrupted(&reason) {
+                return Err(reason);
             }
+            found = Err(reason);
         }
         let rewritten = found.map(|(metadata, _)| metadata);
-        Ok(Self { job, source, codecs, rewritten, differences })
+        Ok(Self { job, source, codecs, rewritten })
     }
 
     /// Writes the array into a directory; it is reported at `place`.
@@ -183,10 +181,7 @@ impl<'a> Migration<'a> {
             let transferred = rewritten.write(&self.source, directory, transfer, workers)?;
             let result = Source::written(directory, FillCheck::Open)?;
             match compare(&self.source, &result, workers) {
-                Ok(differences) => {
-                    self.differences = differences;
-                    return Ok(self.report(true, metadata_only(&transferred), place));
-                }
+                Ok(()) => return Ok(self.report(true, metadata_only(&transferred), place)),
                 Err(error) if is_interrupted(&error) => return Err(error),
                 Err(reason) => {
                     self.codecs = new_codecs(&self.source)?;
@@ -203,9 +198,6 @@ impl<'a> Migration<'a> {
             }
         }
         let stored = bytes(self.encode(directory, workers)? as f64);
-        // Otherwise it would have been an error.
-        let elements = self.source.elements() as u64;
-        self.differences = Differences { elements, ..Differences::default() };
         let reason = self.rewritten.as_ref().err();
         let reason = reason.map(|reason| format!(", because {reason:#}")).unwrap_or_default();
         Ok(self.report(false, format!("encoded again{reason}; {stored}"), place))
@@ -235,7 +227,8 @@ impl<'a> Migration<'a> {
             if !differences.is_none() {
                 let described = differences.describe("elements");
                 bail!(
-                    "chunk {:?} does not come back when it is encoded again: {described}",
+                    "chunk {:?} does not come back when it is encoded again: {described}; write the array again without \
+                     codecs of numcodecs, for instance with zarr-python",
                     region.chunk
                 );
             }
@@ -280,8 +273,12 @@ impl<'a> Migration<'a> {
             codecs: self.codecs.iter().map(Codec::to_json).collect(),
             metadata_only,
             how,
-            bit_identical: self.differences.is_none(),
-            elements: self.differences,
+            // Anything else would have been an error.
+            bit_identical: true,
+            elements: Differences {
+                elements: self.source.elements() as u64,
+                ..Differences::default()
+            },
             hint: cf_hint(&self.source),
             outside_links: OutsideLinks::default(),
             place: as_shown(place),

@@ -1,7 +1,7 @@
 //! New metadata for the chunks of an array, and whether they give the same values. Codecs of numcodecs become `scale_offset` and
 //! `cast_value`.
 
-use anyhow::anyhow;
+use anyhow::{anyhow, bail};
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use zarr_recast::{
     BindOptions, CastValue, Chain, Codec, FillCheck, JsonScalar, ScalarMap, ScaleOffset,
@@ -127,7 +127,10 @@ fn used_codes(
 }
 
 /// Compares all elements with those that readers of the new metadata get, at the same chunks.
-pub(super) fn compare(source: &Source, result: &Source, workers: &Workers) -> Result<Differences> {
+///
+/// # Errors
+/// Elements that are not the same bits.
+pub(super) fn compare(source: &Source, result: &Source, workers: &Workers) -> Result<()> {
     let element_type = source.element_type();
     if result.element_type() != element_type {
         return Err(anyhow!("the elements would be {}", result.element_type()));
@@ -135,7 +138,15 @@ pub(super) fn compare(source: &Source, result: &Source, workers: &Workers) -> Re
     let work = |_: &Region, [before, after]: [Vec<u8>; 2]| {
         Differences::between(element_type, &before, &after)
     };
-    Pairs::new(source, result).merge_elements("compare", workers, work, Differences::merge)
+    let pairs = Pairs::new(source, result);
+    let differences = pairs.merge_elements("compare", workers, work, Differences::merge)?;
+    if !differences.is_none() {
+        bail!(
+            "the new codecs decode the chunks to other values: {}",
+            differences.describe("elements")
+        );
+    }
+    Ok(())
 }
 
 /// The number of bit patterns of a wide type that are tried, spread over all.
