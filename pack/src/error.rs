@@ -17,7 +17,7 @@ pub(crate) use anyhow::Result;
 #[error(transparent)]
 pub struct Error(#[from] anyhow::Error);
 
-/// What a caller can do about an [`Error`].
+/// The kinds of an [`Error`], by what a caller can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// The options make no sense, alone or together: no array can be packed with them.
@@ -38,7 +38,7 @@ impl Error {
         self.0
     }
 
-    /// What a caller can do about it.
+    /// The kind of the error, which says what a caller can do.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         ErrorKind::of(&self.0)
@@ -128,7 +128,7 @@ pub(crate) fn unless_room(error: anyhow::Error, output: &Path) -> anyhow::Error 
     error.context(Unwritten(output.display().to_string()))
 }
 
-/// What the system's errors in a chain of causes are.
+/// The kinds of the system's errors in a chain of causes.
 fn kinds(error: &anyhow::Error) -> impl Iterator<Item = io::ErrorKind> {
     error.chain().filter_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()))
 }

@@ -32,10 +32,10 @@
 //!
 //! # Where things are
 //! Jobs and their reports are at the root of the crate, the parts of reports in [`report`]. Inside, each folder uses only those before it:
-//! `options` (how to pack), `store` (places: keys, bytes, staged output), `metadata` (codecs, types, groups),
-//! `recommend` (recommendations of others), `array` (chunks of elements), `scan` (range and statistics of an array), `round` (rounds elements that stay of their
-//! type), `check` (checks decoded elements), `choose` (candidates for codecs), `suggest` (what values say about bounds),
-//! `jobs`.
+//! `options` (how to pack), `store` (places: keys, bytes, staged output), `metadata` (codecs, types, groups), `recommend`
+//! (recommendations of others), `array` (chunks of elements), `scan` (range and statistics of an array), `round` (rounds elements
+//! that keep their type), `check` (checks decoded elements), `choose` (candidates for codecs), `suggest` (bounds that values
+//! suggest), `jobs`.
 
 #![forbid(unsafe_code)]
 
@@ -90,7 +90,7 @@ pub use store::staged_file::StagedFile;
 /// The traits of storages that [`Mount`] takes, and some storages.
 pub use zarrs::storage;
 
-/// What reports consist of: counts, errors, the parts of plots, and what is known of values and readers.
+/// The parts of reports: counts, errors, the data of plots, and facts about values and readers.
 pub mod report {
     pub use crate::check::coarse::CoarseBound;
     pub use crate::check::comparison::{Errors, Found};

@@ -166,7 +166,7 @@ pub(crate) fn start_threads() -> Result<()> {
         Err(error) if std::error::Error::source(&error).is_some() => {
             Err(error).context(FEW_THREADS)
         }
-        // They may run already.
+        // Another call may have started the threads.
         Ok(()) | Err(_) => {
             STARTED.get_or_init(|| ());
             Ok(())

@@ -115,7 +115,7 @@ pub fn without_secrets(text: &str) -> String {
     shown
 }
 
-/// What follows `://` in a URL, without what is secret.
+/// The part of a URL after `://`, without secrets.
 fn public(rest: &str) -> String {
     let end = |text: &str| text.find(['/', '?', '#']).unwrap_or(text.len());
     let at = rest.rfind('@').filter(|&at| {

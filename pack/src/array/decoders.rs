@@ -55,7 +55,7 @@ fn streamed(decoder: impl Read, most: u64) -> io::Result<Option<Vec<u8>>> {
     Ok(Some(bytes))
 }
 
-/// What the frames say is taken for true only if it is no more than the limit.
+/// The frames' own size is believed only if it is within the limit.
 fn zstd(bytes: &[u8], most: u64) -> io::Result<Option<Vec<u8>>> {
     match ::zstd::bulk::Decompressor::upper_bound(bytes) {
         Some(claimed) if claimed as u64 <= most => Ok(None),

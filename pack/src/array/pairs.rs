@@ -14,7 +14,7 @@ pub(crate) struct Pairs<'a> {
     b: &'a Source,
 }
 
-/// What two arrays have stored of a region; `None` for one that has nothing stored, where each element is the fill value.
+/// The stored elements of two arrays in a region; `None` for an array with nothing stored there, whose elements are the fill value.
 pub(crate) type Stored = [Option<Vec<u8>>; 2];
 
 impl<'a> Pairs<'a> {

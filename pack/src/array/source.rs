@@ -406,7 +406,7 @@ impl Source {
         Ok(self.or_fill(region, self.read(region)?))
     }
 
-    /// What was read of a region, or the fill value if it is not stored.
+    /// The elements of a region: those read, or the fill value for each if the region is not stored.
     pub(crate) fn or_fill(&self, region: &Region, elements: Option<Vec<u8>>) -> Vec<u8> {
         let fill = || self.fill_value.to_ne_bytes().repeat(region.elements() as usize);
         elements.unwrap_or_else(fill)

@@ -19,7 +19,7 @@ pub(crate) struct Candidate {
     pub(crate) placement: Placement,
     pub(crate) codecs: Vec<Codec>,
     pub(crate) chain: Chain,
-    /// What rounds elements that stay plain numbers; then there are no value codecs.
+    /// The rounder of elements that stay plain numbers; then there are no value codecs.
     pub(crate) rounder: Option<Rounder>,
     /// The same chain with `out_of_range` as an error, if `chain` has another mode.
     pub(crate) range_checked: Option<Chain>,
@@ -105,7 +105,7 @@ impl Candidate {
         encoded(self.range_checked.as_ref().unwrap_or(&self.chain), value).is_some()
     }
 
-    /// What a value decodes to.
+    /// The decoded value of a value that is stored.
     pub(crate) fn decoded_value(&self, value: Scalar) -> Option<Scalar> {
         let bytes = self.decoded(&value.to_ne_bytes()).ok()?;
         Scalar::from_ne_bytes(self.chain.decoded_type(), &bytes)

@@ -50,7 +50,7 @@ pub struct Choice {
     /// Whether every surveyed element is known to keep the bound: by the arithmetic, or because the survey found all of
     /// them close to multiples of a step. If not, use [`Self::check`].
     pub is_proven_for_surveyed: bool,
-    /// What rounds the values before they are written, with [`crate::Reader::Any`]: plain numbers have no codecs.
+    /// The rounder of values that are written as plain numbers, without codecs, with [`crate::Reader::Any`].
     pub rounder: Option<Rounder>,
     candidate: Candidate,
     expected: Expected,
@@ -90,12 +90,12 @@ pub fn choose_checked(
 /// Checks a choice.
 type Check<'a> = &'a mut dyn FnMut(&Choice) -> std::result::Result<Compared, Error>;
 
-/// What [`Choice::check`] finds of elements.
+/// The findings of [`Choice::check`] about elements.
 #[derive(Clone, Debug, Default)]
 pub struct Compared(Comparison);
 
 impl Compared {
-    /// What it finds of these elements and of others.
+    /// The findings about the elements of both.
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         Self(self.0.merge(other.0))

@@ -65,9 +65,9 @@ pub(super) struct CodeAllocator<'a> {
     scaled_ends: [Scalar; 2],
     /// The codes of NaN and special values.
     taken: HashSet<Scalar>,
-    /// What reaches the last cast and has an entry in its map.
+    /// The keys in the map of the last cast.
     keys: ScalarSet,
-    /// What the first cast gives special values.
+    /// The values that the first cast gives special values.
     stand_ins: ScalarSet,
     /// Where the searches for an open code and for a stand-in go on: no spare code before these places is one, and a taken
     /// code stays taken.

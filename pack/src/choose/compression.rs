@@ -24,7 +24,7 @@ const PCODEC_LEVEL: i32 = 12;
 const PASSES: u32 = 3;
 const BEST_DIFFERENCES: usize = 2;
 
-/// What chains are tried on.
+/// The blocks on which chains are tried.
 pub(crate) struct TrialBlocks {
     /// Elements; each block is a chunk, or a part of one.
     pub(crate) blocks: Vec<Block>,

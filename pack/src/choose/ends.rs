@@ -10,14 +10,14 @@ use crate::scan::number::is_less;
 use crate::scan::survey::union;
 use crate::scan::valid::{BeyondValid, Valid};
 
-/// One step more for this many takes no bytes worth mentioning.
+/// One step more among this many steps costs hardly any bytes.
 pub(super) const MANY_STEPS: f64 = 32.0;
-/// So many finer scales are considered at most.
+/// The most finer scales that are considered.
 const MOST_WHOLES: u32 = 256;
 /// So far from a whole number of steps, an end counts as on it.
 const INEXACT: f64 = 1e-6;
 
-/// What codecs do to the ends of the range to store, and to 0. In order: less harm is less.
+/// The harm that codecs do to the ends of the range to store, and to 0. Ordered: less harm is less.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Strays {
     /// The ends of the valid range beyond which valid values decode.

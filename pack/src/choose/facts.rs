@@ -15,7 +15,7 @@ use crate::scan::number::{integer, is_less, magnitude, scalar, unit_roundoff};
 use crate::scan::survey::Survey;
 use crate::text::{count, nan_pattern};
 
-/// What is known of an array, or of several that share a survey, before codecs are chosen.
+/// The facts about an array, or about several arrays of one survey, before codecs are chosen.
 pub(crate) struct Facts<'a> {
     /// The array, for errors.
     pub(super) name: String,

@@ -55,7 +55,7 @@ enum Way {
 #[error("{text}")]
 pub(crate) struct MeanExceeded {
     text: String,
-    /// What is allowed, over what was reached.
+    /// The allowed error over the measured error.
     ratio: f64,
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn judge(reached: &[Reached]) -> Result<()> {
     Err(MeanExceeded { text: exceeded.to_string(), ratio }.into())
 }
 
-/// What was reached of requirements, by a comparison of all elements that has looked for each.
+/// The measured error of each requirement, from a comparison of all elements that has measured all of them.
 pub(crate) fn reached(
     requirements: &[Requirement],
     comparison: &Comparison,

@@ -184,9 +184,9 @@ fn moved(
     bind(facts, placement).ok().filter(|other| is_as_simple(other, candidate))
 }
 
-/// What may keep the range of the data where no position does: scales that are finer by at most a step for `many`, of which one end
-/// and 0 have codes; offsets that round both ends inwards, with its own scale and with one that is finer by the rounding of the
-/// values; and an offset that makes up for that rounding.
+/// Candidates that may keep the range of the data where no position does. Scales finer by at most one step in `many`, with codes for
+/// one end and for 0. Offsets that round both ends inwards, with the candidate's scale and with a scale finer by the rounding of the
+/// values. An offset that makes up for that rounding.
 fn that_stay(facts: &Facts<'_>, candidate: &Candidate, steps: f64, many: f64) -> Vec<Candidate> {
     let zero = Position { steps, phase: Phase::Zero };
     let to_ends = scales_to_ends(facts, candidate, many).into_iter();

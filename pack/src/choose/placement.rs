@@ -34,7 +34,7 @@ impl Promise {
 /// A scale, and what the scale was made for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
-    /// What values are multiplied by; `None` is 1.
+    /// The factor of values; `None` is 1.
     pub(crate) value: Option<Scalar>,
     /// The grid of the surveyed values, if the scale is made for it and not derived from the error bound alone.
     pub(super) grid: Option<Lattice>,
@@ -60,7 +60,7 @@ impl Scale {
         Self { grid: Some(grid), ..Self::of(Some(value)) }
     }
 
-    /// What the scale multiplies by.
+    /// The factor as a number.
     pub(super) fn factor(&self) -> f64 {
         self.value.map_or(1.0, Scalar::to_f64)
     }

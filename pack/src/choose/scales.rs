@@ -293,7 +293,7 @@ pub(super) fn safe_scales(facts: &Facts<'_>, bound: f64, promise: Promise) -> Ve
         budgets.extend(reaches.map(|reach| reach + facts.working.rounding(1.0, 1.0)));
     }
     if facts.working.unit_of_decoded() > 0.0 {
-        // One spacing of the values; or as much as leaves less than a power of two, to which no value is rounded up.
+        // One spacing of the values; or so much that less than a power of two is left, to which no value is rounded up.
         let unit = facts.working.unit_of_decoded();
         let power = 2_f64.powi(bound.log2().floor() as i32);
         let lost = [2.0 * unit * facts.working.magnitude(), bound - power * (1.0 - 2.0 * unit)];

@@ -15,7 +15,7 @@ use crate::store::names::SafePath;
 /// The most coordinates that are looked for, and the most groups above an array.
 const MOST: usize = 32;
 
-/// What an array says of itself, and what the coordinates of its group tell.
+/// The labels of an array, from its own metadata and from the coordinates of its group.
 pub(crate) fn labels_alone(source: &Source, runtime: &Runtime) -> Labels {
     let dimensions = dimension_names(source);
     let of_one_value = source.text_attribute("coordinates").unwrap_or_default();

@@ -17,7 +17,7 @@ use crate::runtime::{Runtime, Workers};
 /// Bytes of decoded elements in memory at once, if a row of chunks takes more.
 const MOST_BYTES: u64 = 64 << 20;
 
-/// What [`cat`] writes around the elements.
+/// The format in which [`cat`] writes elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CatFormat {
     /// Nothing.
@@ -61,7 +61,7 @@ fn write_array(
     output.flush().context("standard output")
 }
 
-/// What stands before little-endian elements in C order in a `.npy` file of version 1.0.
+/// The header of a `.npy` file of version 1.0 with little-endian elements in C order.
 fn npy_header(element_type: ElementType, shape: &[u64]) -> Result<Vec<u8>> {
     let name = numpy_name(element_type).with_context(|| {
         format!(

@@ -67,7 +67,7 @@ impl DryRun for GroupJob {
 }
 
 impl GroupJob {
-    /// What packs a single array.
+    /// The job for a single array.
     fn of_array(&self, runtime: &Runtime) -> Result<PackJob> {
         let job = self.pack.clone();
         match &self.recommendations {

@@ -41,7 +41,7 @@ pub struct ArrayInfo {
     pub shape: Vec<u64>,
     /// The names of its dimensions, if it has some.
     pub dimension_names: Option<Vec<Option<String>>>,
-    /// What its attribute `units` says.
+    /// The attribute `units`.
     pub units: Option<String>,
     /// The extents of its first chunk, if it has any.
     pub chunk_shape: Option<Vec<u64>>,
@@ -66,7 +66,7 @@ pub struct ArrayInfo {
     /// The bound that it keeps against what it was packed from, if an earlier packing records none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound_of_last: Option<RecordedBound>,
-    /// What the array keeps of what it was packed from, besides a bound of every element.
+    /// The recorded requirements of the packing, besides a bound of every element.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<Requirement>,
     /// The grid on which values must be to keep the bound with which the array was packed, as provenance says it.
@@ -74,7 +74,7 @@ pub struct ArrayInfo {
     /// The distance of two neighbouring values, in their type, or in float64 for integers.
     #[serde(serialize_with = "json::written")]
     pub precision: Option<Scalar>,
-    /// What the values have in common if they were rounded and have no value codecs.
+    /// The common form of the values, if they were rounded and have no value codecs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounded: Option<SeenRounding>,
     /// Its stored chunks in bytes, if it is listed in a group and they can be counted.
@@ -89,7 +89,7 @@ pub struct ArrayInfo {
     pub warnings: Vec<String>,
 }
 
-/// One codec.
+/// A codec.
 #[derive(Clone, Debug, Serialize)]
 pub struct CodecInfo {
     /// Its depth inside shards.
@@ -106,7 +106,7 @@ pub struct CodecInfo {
 }
 
 impl ArrayInfo {
-    /// That the integers stand for other values, and what makes codecs of that.
+    /// A sentence about integers that attributes of CF pack, with the way to codecs; `None` for other arrays.
     #[must_use]
     pub fn hint(&self) -> Option<&'static str> {
         self.packed_by_cf.then_some(PACKED_BY_CF)

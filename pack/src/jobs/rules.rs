@@ -219,10 +219,10 @@ fn as_in_flags(value: toml::Value) -> toml::Value {
 const RULE: &str = "the rule for";
 const BOUND: &str = "the bound for";
 
-/// What to do with an array.
+/// The treatment of an array.
 pub(super) enum Treatment {
     Pack(Box<PackOptions>),
-    /// Why it is not packed.
+    /// The reason why the array is not packed.
     Copy(String),
 }
 
@@ -528,7 +528,7 @@ impl Name {
     }
 }
 
-/// That there is no array of a name, with the nearest names.
+/// The error for a name that no array has, with the nearest names.
 fn no_array(name: &str, arrays: &[&str]) -> String {
     match nearest(name, arrays) {
         Some(nearest) => format!("no such array; {nearest}"),
@@ -550,7 +550,7 @@ pub(crate) struct Properties {
     pub(crate) unadvised: Option<String>,
 }
 
-/// What an array says of itself, for recommendations.
+/// The labels of an array, for recommendations.
 pub(crate) fn labels_of(node: &Node, all: &[Described<'_>]) -> Labels {
     Labels::of(&Described::of(node), all)
 }

@@ -117,12 +117,12 @@ impl<A: AsMut<OutsideLinks>, G: AsMut<OutsideLinks>> AsMut<OutsideLinks> for Pat
 pub struct ArrayOutcome<R> {
     /// Its path in the group.
     pub array: String,
-    /// What the job made of it.
+    /// The outcome of the job for the array.
     #[serde(flatten)]
     pub outcome: Outcome<R>,
 }
 
-/// What a job made of an array.
+/// The outcome of a job for an array.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "outcome", rename_all = "lowercase")]
 pub enum Outcome<R> {

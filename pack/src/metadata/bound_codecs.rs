@@ -13,7 +13,7 @@ use zarr_recast::{
 use super::codecs::{CodecKind, CodecList};
 use crate::error::Result;
 
-/// One codec on the way from values to stored bytes.
+/// A codec on the way from values to stored bytes.
 #[derive(Clone, Debug)]
 pub(crate) struct BoundCodec {
     /// Its depth inside shards.

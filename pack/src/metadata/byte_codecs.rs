@@ -12,7 +12,7 @@ use super::element_types::{numpy_name, with_sign};
 use crate::error::{Result, usage};
 use crate::options::Compressor;
 
-/// What is added to differences, so that small negative ones have the same high byte as small positive ones.
+/// A number added to every difference, so that small negative differences have the high byte of small positive ones.
 pub(crate) const BIAS: i128 = 128;
 
 /// The codec for differences of neighbours.
@@ -33,7 +33,7 @@ pub(crate) struct Storage {
     pub(crate) coder: Coder,
 }
 
-/// What compresses the bytes of a chunk.
+/// The compressor of a chunk's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coder {
     None,
@@ -47,7 +47,7 @@ pub(crate) enum Coder {
     Pcodec(i32),
 }
 
-/// What Blosc does with the bytes of a block before it compresses them.
+/// How Blosc orders the bytes of a block before compressing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shuffle {
     None,
@@ -61,10 +61,10 @@ impl Storage {
         Self { axes: Vec::new(), is_biased: false, coder }
     }
 
-    /// What a compressor stands for.
+    /// The codecs of a named compressor.
     ///
     /// # Errors
-    /// One that is chosen by trying several.
+    /// A name for a compressor that is found by trying several.
     pub(crate) fn named(compressor: Compressor) -> Result<Self> {
         Ok(Self::plain(match compressor {
             Compressor::None => Coder::None,

@@ -29,14 +29,14 @@ pub(crate) struct CodecEntry {
     pub(crate) inner: Option<CodecList>,
 }
 
-/// What a codec does to the elements that reach it.
+/// The effect of a codec on its elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CodecKind {
     /// A value codec, which gives them another type or other values.
     Value,
-    /// They keep their type, and their values or almost these.
+    /// Elements keep their type, and their values, exactly or almost.
     KeepsValues,
-    /// They become bytes. Value codecs come before that.
+    /// Elements become bytes. Value codecs stand before such a codec.
     ToBytes,
     /// Anything else, such as differences. Behind it, elements are unknown, or bytes already.
     Other,

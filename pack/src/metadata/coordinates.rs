@@ -121,8 +121,8 @@ pub fn coordinates(nodes: &[Described<'_>]) -> BTreeMap<String, String> {
     coordinates
 }
 
-/// What to know of arrays that are rounded like data and are used with others: weights, and those that `ancillary_variables`
-/// name; by their paths.
+/// A sentence about each array that is rounded like data but used together with another array: weights, and arrays that
+/// `ancillary_variables` names. By path.
 #[must_use]
 pub(crate) fn companions(nodes: &[Described<'_>]) -> BTreeMap<String, String> {
     let weights = nodes.iter().filter(|node| node.dimensions.is_some()).filter(|node| {

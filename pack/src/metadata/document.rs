@@ -99,16 +99,16 @@ pub(crate) fn object(document: Document, name: &str) -> Result<Map<String, Value
     }
 }
 
-/// What an array of Zarr v3 must have: a member, whether a value may be it, and what that is.
+/// A member that metadata must have: its name, a test of its value, and the valid values in words.
 type Mandatory = (&'static str, fn(&Value) -> bool, &'static str);
 
-/// What any node of Zarr v3 must have.
+/// The mandatory members of every node of Zarr v3.
 const OF_NODES: [Mandatory; 2] = [
     ("zarr_format", |value| value == 3, "3"),
     ("node_type", |value| value == "array" || value == "group", "\"array\" or \"group\""),
 ];
 
-/// What an array of Zarr v2 must have, besides what its metadata as Zarr v3 are made of.
+/// The mandatory members of an array of Zarr v2 that its metadata as Zarr v3 do not come from.
 const OF_V2: [Mandatory; 2] = [
     ("zarr_format", |value| value == 2, "2"),
     ("order", |value| value == "C" || value == "F", "\"C\" or \"F\""),

@@ -32,7 +32,7 @@ pub struct Readers {
     pub gdal: Option<&'static str>,
 }
 
-/// What a reader decodes.
+/// The unit that a reader decodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reading {

@@ -55,7 +55,7 @@ impl Node {
         matches!(self.format, NodeFormat::V3 | NodeFormat::Implicit)
     }
 
-    /// What a report must say of an array that stays Zarr v2.
+    /// The sentence that a report must have about an array that stays Zarr v2.
     pub(crate) fn caveat(&self) -> Option<String> {
         match &self.format {
             NodeFormat::V3 | NodeFormat::Implicit | NodeFormat::Older => None,
@@ -65,7 +65,7 @@ impl Node {
         }
     }
 
-    /// What is invalid in the metadata of an array of an older version, if anything is.
+    /// The fault in the metadata of an array of an older version, if there is one.
     pub(crate) fn invalid(&self) -> Option<&InvalidV2> {
         match &self.format {
             NodeFormat::Inexpressible(reason) => reason.downcast_ref(),
@@ -166,9 +166,9 @@ impl Node {
         Ok(is_file)
     }
 
-    /// What is in the folder of an array and does not belong there, relative to it: pipes, sockets and devices, which no job
+    /// Entries of an array's folder that do not belong there, by their paths in it: pipes, sockets and devices, which no job
     /// reads or copies; and folders with the metadata of a node. Zarr has no nodes below an array, so no reader of the group
-    /// sees them.
+    /// sees such a node.
     pub(crate) fn stray(&self) -> Result<[Vec<String>; 2]> {
         let [mut special, mut nodes] = [Vec::new(), Vec::new()];
         let Some(folder) = self.location.directory() else { return Ok([special, nodes]) };

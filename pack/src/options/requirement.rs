@@ -108,7 +108,7 @@ impl fmt::Display for Requirement {
 }
 
 impl Requirement {
-    /// What the options ask for.
+    /// The requirements that the options state.
     #[must_use]
     pub fn of(options: &PackOptions) -> Vec<Self> {
         let mut all = Vec::new();
@@ -134,7 +134,7 @@ impl Requirement {
         Ok(options)
     }
 
-    /// What is measured, and what a number in the units of the requirement says.
+    /// The name of the measured error, and the words behind a number in the units of the requirement.
     fn words(self) -> (&'static str, &'static str) {
         match self {
             Self::MaxAbsError(_) => ("max error", ""),
@@ -149,7 +149,7 @@ impl Requirement {
         }
     }
 
-    /// It as arguments of `recast pack`.
+    /// The requirement as arguments of `recast pack`.
     #[must_use]
     pub fn arguments(self) -> Vec<String> {
         let flag = |name: &str, values: &[String]| {

@@ -6,7 +6,7 @@ use super::labels::{Labels, LevelKind};
 use super::yaml::Yaml;
 use crate::error::Result;
 
-/// What arrays a recommendation is for.
+/// The arrays that a recommendation is for.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Filter {
     Any(Vec<Self>),
@@ -25,9 +25,9 @@ pub(super) enum Filter {
 pub(super) enum Match<'a> {
     Yes,
     No,
-    /// It depends on the kind of levels of the array, which is not known.
+    /// The match depends on the kind of levels of the array, which is not known.
     NeedsLevel,
-    /// It depends on a filter of this kind.
+    /// The match depends on a filter of this kind.
     NeedsKind(&'a str),
 }
 

@@ -30,7 +30,7 @@ impl fmt::Display for LevelKind {
     }
 }
 
-/// What an array says of itself.
+/// The metadata of an array by which recommendations know it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Labels {
     /// Its name, and what `GRIB_cfVarName`, `cfVarName` and `short_name` say.
@@ -72,7 +72,7 @@ const VERTICAL: [&str; 17] = [
 ];
 
 impl Labels {
-    /// Those of an array among the nodes of its group, or alone.
+    /// The labels of an array among the nodes of its group, or alone.
     pub(crate) fn of(array: &Described<'_>, nodes: &[Described<'_>]) -> Self {
         let name = array.path.rsplit('/').next().unwrap_or(array.path);
         let named = SHORT_NAMES.iter().filter_map(|name| text(array, name));

@@ -35,7 +35,7 @@ pub struct Recommendations {
     list: Vec<Recommendation>,
 }
 
-/// What arrays that all filters match must keep.
+/// The needs of arrays that all filters match.
 #[derive(Clone, Debug, PartialEq)]
 struct Recommendation {
     filters: Vec<Filter>,
@@ -54,7 +54,7 @@ enum Need {
     Unknown(String),
 }
 
-/// What is recommended for an array.
+/// The recommendation for an array.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Advice {
     /// Nothing.
@@ -75,7 +75,7 @@ impl Advice {
         }
     }
 
-    /// What a report says of it, with the source of the recommendations.
+    /// The advice as a report tells it, with the source of the recommendations.
     pub(crate) fn recommended(&self, by: &Recommendations) -> Recommended {
         self.reason().map_or_else(|| Recommended::By(by.source.clone()), Recommended::Not)
     }
@@ -185,8 +185,8 @@ impl Recommendations {
         self.list.is_empty()
     }
 
-    /// What is recommended for an array: what all recommendations that match it ask for, and what options for all arrays ask
-    /// for. Their other ways to pack, such as a step, are for arrays for which nothing is recommended.
+    /// The recommendation for an array: the needs of all recommendations that match, and the requirements among the options for all
+    /// arrays. Other options for all arrays, such as a step, are for arrays without a recommendation.
     pub(crate) fn advice(&self, labels: &Labels, for_all: &PackOptions) -> Advice {
         let advice = match self.advice_alone(labels) {
             Advice::Pack(advice) => advice,
@@ -249,7 +249,7 @@ impl Recommendation {
     /// Adds what is needed to options. Of two bounds of one kind, the smaller holds.
     ///
     /// # Errors
-    /// What cannot be asked for.
+    /// The need that options cannot express.
     fn ask(&self, options: &mut PackOptions) -> std::result::Result<(), String> {
         let is_lossless = self.needs.contains(&Need::Keep(Requirement::Lossless));
         for need in &self.needs {

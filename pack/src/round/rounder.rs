@@ -16,11 +16,11 @@ use crate::scan::missing::Markers;
 use crate::scan::number::integer_range;
 use crate::scan::valid::Valid;
 
-/// What rounded elements have in common.
+/// The common form of rounded elements.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rounded {
-    /// They are multiples of this power of two.
+    /// Elements are multiples of this power of two.
     MultiplesOf(f64),
     /// At most this many bits of the mantissa are not 0.
     MantissaBits(u32),
@@ -61,7 +61,7 @@ impl std::fmt::Display for Rounded {
 #[derive(Clone, Debug)]
 pub struct Rounder {
     element_type: ElementType,
-    /// What elements are rounded to; `None` if they stay as they are.
+    /// The form that elements are rounded to; `None` if elements stay as they are.
     rounded: Option<Rounded>,
     /// The bytes of values that stay as they are and that no other value becomes, side by side: missing markers, and the
     /// fill value if rounding would move it.
@@ -143,7 +143,7 @@ impl Rounder {
         })
     }
 
-    /// What a value becomes.
+    /// The rounded value.
     fn rounded_value(&self, value: Scalar) -> Option<Scalar> {
         let before = value.to_ne_bytes();
         let mut after = before.clone();
@@ -162,7 +162,7 @@ impl Rounder {
         self.element_type
     }
 
-    /// What rounded elements have in common; `None` if they stay as they are.
+    /// The common form of rounded elements; `None` if elements stay as they are.
     #[must_use]
     pub fn rounded(&self) -> Option<Rounded> {
         self.rounded

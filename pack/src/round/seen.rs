@@ -16,13 +16,13 @@ const SAMPLE: u64 = 4 << 20;
 /// The most chunks that are looked at: each is a file to look for.
 const MOST_CHUNKS: u64 = 1000;
 
-/// What floating-point values without value codecs have in common.
+/// The common form of floating-point values without value codecs, as far as some chunks show it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct SeenRounding {
-    /// What they have in common.
+    /// The common form.
     #[serde(flatten)]
     pub rounded: Rounded,
-    /// The chunks that were looked at, and all that the array has.
+    /// The number of chunks that were read, and of all chunks.
     pub chunks: (u64, u64),
     /// Whether only the first elements of these chunks were looked at.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -91,7 +91,7 @@ fn ends(number: f64) -> (i32, i32) {
     (exponent_of(mantissa.ilog2()), exponent_of(mantissa.trailing_zeros()))
 }
 
-/// What elements of a floating-point type have in common.
+/// The common form of elements of a floating-point type.
 fn rounded(
     element_type: ElementType,
     elements: &[u8],

@@ -48,7 +48,7 @@ impl HttpService for BoundedClient {
         let (head, body) = self.client.execute(request).await?.into_parts();
         if !head.status.is_success() {
             let mut text = Vec::new();
-            // What has come by then is what the server says.
+            // The text that has arrived by then is the server's answer.
             let read = gather(body, MOST_OF_ERROR, &mut text);
             let _is_whole = tokio::time::timeout(patience, read).await;
             let text = String::from_utf8_lossy(&text).into_owned();

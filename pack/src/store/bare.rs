@@ -78,7 +78,7 @@ fn collect(
     place.truncate(length);
 }
 
-/// What is done with attributes, beside those of another document.
+/// A visit of attributes, beside the attributes of another document.
 type Visit<'a> = dyn FnMut(&mut Map<String, Value>, Option<&Value>) + 'a;
 
 /// Goes through all attributes of a document of Zarr v2 or v3, also those of consolidated metadata, with those of another one.

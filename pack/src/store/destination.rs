@@ -170,7 +170,7 @@ fn put(staged: Staged, path: &Path, overwrite: bool) -> Result<()> {
         }
         refuse_other(path, kind(staged.path()))?;
         match exchange(staged.path(), path) {
-            // What was there has gone.
+            // The old content is gone.
             Err(error) if error.kind() == io::ErrorKind::NotFound => staged.refuse_if_gone()?,
             // The old content is removed with the temporary directory.
             result => return Ok(result?),

@@ -243,7 +243,7 @@ impl ListableStorageTraits for Local {
                 Ok(is_directory) => is_directory,
                 Err(error) => {
                     refuse_lost(&path)?;
-                    // It is gone since it was listed.
+                    // The entry was removed after it was listed.
                     if error.kind() == io::ErrorKind::NotFound {
                         continue;
                     }

@@ -11,7 +11,7 @@ use zarrs::storage::{
 
 use crate::error::Result;
 
-/// What the URLs of mounted storages begin with.
+/// The beginning of the URLs of mounted storages.
 const SCHEME: &str = "store://";
 
 static MOUNTED: Mutex<BTreeMap<u64, Mounted>> = Mutex::new(BTreeMap::new());

@@ -36,7 +36,7 @@ fn distances(name: &str, path: &str) -> (usize, usize) {
     (path.min(last), path)
 }
 
-/// That nothing is at a path: which part of it is the first that is not there, and the nearest names in its folder.
+/// The error for a path at which nothing is: its first missing part, and the nearest names in that part's folder.
 pub(super) fn not_found(path: &Path) -> anyhow::Error {
     let is_missing =
         |place: &&Path| !place.as_os_str().is_empty() && fs::symlink_metadata(place).is_err();
@@ -64,7 +64,7 @@ pub(super) fn real_folder(folder: &Path) -> Result<PathBuf> {
         .context("the directory above it cannot be found; make it first")
 }
 
-/// That a folder lacks a name, with the nearest of those that it has.
+/// The error for a name that a folder lacks, with the nearest names in the folder.
 pub(super) fn has_no(folder: &str, name: &str, names: &[String]) -> String {
     // Of all that a folder holds, most is something else.
     let is_near = |other: &&str| distances(name, other).0 * 2 <= name.chars().count();
@@ -87,11 +87,11 @@ fn names_in(folder: &Path) -> Vec<String> {
 
 /// A format whose files xarray reads.
 struct FileFormat {
-    /// What the names of files end with.
+    /// The endings of the names of files.
     extensions: &'static [&'static str],
     /// The package that xarray reads them with.
     package: &'static str,
-    /// What `open_dataset` has to be told besides.
+    /// Further arguments of `open_dataset`.
     arguments: &'static str,
 }
 

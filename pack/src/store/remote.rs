@@ -145,7 +145,7 @@ impl Remote {
         self.runtime.block_on(read)
     }
 
-    /// What a server sends.
+    /// The bytes of a server's answer.
     async fn body(&self, key: &StoreKey, answer: GetResult) -> Result<Bytes, StorageError> {
         const MOST_AT_ONCE: u64 = 16 << 20;
         let claimed = answer.range.end.saturating_sub(answer.range.start);
@@ -484,7 +484,7 @@ mod tests {
         let error = read(&drop_by_drop, Duration::from_secs(1)).unwrap_err();
         let parts = ["zarr.json", "sent fewer than 20480 bytes in 1 seconds", "try again later"];
         assert!(parts.iter().all(|part| error.contains(part)), "{error}");
-        // What comes at once is whole, however long anyone would wait.
+        // An answer that arrives at once is whole, however long the patience.
         let whole = serve(3 * LEAST, |stream| stream.write_all(&vec![b' '; 3 * LEAST]).unwrap());
         assert_eq!(read(&whole, Duration::from_mins(10)), Ok(3 * LEAST));
     }

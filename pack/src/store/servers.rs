@@ -303,7 +303,7 @@ fn of_server(text: &str) -> String {
 /// Whether a certificate was refused because of its issuer.
 fn is_untrusted(error: &(dyn Error + 'static)) -> bool {
     use rustls::{CertificateError::UnknownIssuer, Error::InvalidCertificate};
-    // It is inside errors of the connection, which do not return it as their source.
+    // The error is inside errors of the connection, which do not return it as their source.
     let mut error = error;
     while let Some(inner) = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
         error = inner;

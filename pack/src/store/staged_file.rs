@@ -51,7 +51,7 @@ impl StagedFile {
     /// Moves it to its place.
     ///
     /// # Errors
-    /// What has changed at the place meanwhile.
+    /// The place has changed meanwhile.
     pub fn commit(self) -> std::result::Result<(), Error> {
         Ok(self.put()?)
     }

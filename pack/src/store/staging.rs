@@ -10,9 +10,9 @@ use tempfile::{NamedTempFile, TempDir};
 
 use crate::error::Result;
 
-/// What the names of temporary directories have after the name of the output.
+/// The mark in the names of temporary directories, after the name of the output.
 const MARK: &str = ".recast-tmp-";
-/// What the names of old contents have, if they are moved away for a moment.
+/// The mark in the names of old contents that are moved away for a moment.
 pub(super) const ASIDE: &str = ".recast-old-";
 
 /// Another run may take a new directory for one of a killed run before it is locked. Each run clears up once, so that a
@@ -88,7 +88,7 @@ fn is_there(path: &Path, own: Option<&File>) -> bool {
     own.is_none_or(|own| own.metadata().is_ok_and(|own| is_same(&own, &there)))
 }
 
-/// One request for the whole filesystem, for a request for each of many chunks takes far longer.
+/// One request for the whole filesystem: one request for each of many chunks takes far longer.
 #[cfg(target_os = "linux")]
 fn sync_below(_: &Path, directory: Option<&File>) -> io::Result<()> {
     directory.map_or(Ok(()), |directory| Ok(rustix::fs::syncfs(directory)?))
@@ -154,7 +154,7 @@ pub(crate) fn temporary_file(parent: &Path, name: &str) -> Result<NamedTempFile>
     bail!("temporary files disappear there as soon as they are made");
 }
 
-/// What the names of the temporary directories of an output begin with, on this machine.
+/// The beginning of the names of an output's temporary directories on this machine.
 fn prefix(name: &str) -> String {
     format!("{}{}", shortened(name), mark_of_machine())
 }
@@ -192,8 +192,8 @@ pub(crate) fn clear(parent: &Path, name: &str) {
             let _ = fs::remove_file(entry.path());
             continue;
         }
-        // It goes away whole, so that a run that still writes there after all notices, and without a directory made for it,
-        // so that a run that is killed here leaves no more than it found.
+        // The directory is moved away whole, so that a run which still writes there notices, and without a new directory for it, so
+        // that a run killed here leaves no more than it found.
         let moved = tempfile::Builder::new()
             .prefix(&prefix(name))
             .make_in(parent, |aside| fs::rename(entry.path(), aside));

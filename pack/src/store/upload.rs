@@ -125,7 +125,7 @@ impl Upload {
             return Ok(());
         }
         let probe = || {
-            // That one could be stored is known then, and only it says what the objects beside it are.
+            // A mark is already there: storing works, and the mark must stay, because it shows that the rest is unfinished.
             if self.keys()?.iter().any(|key| key == UNFINISHED) {
                 return Ok(());
             }

@@ -19,12 +19,12 @@ const NEAR: f64 = 1e-4;
 const LEAST_STEP: f64 = 32.0;
 /// The share of the values that are left out at each end of the range to see whether a few stretch it.
 const TAIL: f64 = 0.001;
-/// They do if they make it this many times as long.
+/// Tails stretch a range if they make the range this many times as long.
 const STRETCHED: f64 = 4.0;
 /// Fewer values than this have no tails.
 const LEAST_VALUES: usize = 2000;
 
-/// What is known of the values of a sample.
+/// The facts about the values of a sample.
 #[derive(Clone, Debug, Serialize)]
 pub struct Known {
     /// Smallest and largest value, without NaN, infinities, missing values and the fill value.
@@ -53,7 +53,7 @@ impl Known {
     }
 }
 
-/// What the values of some blocks say.
+/// The statistics of the values of some blocks.
 #[derive(Default)]
 struct Statistics {
     count: u64,

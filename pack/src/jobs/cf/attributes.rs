@@ -177,7 +177,7 @@ impl Attributes {
     }
 }
 
-/// What reports say of an array whose integers stand for other values by CF's attributes.
+/// The sentence in reports about an array whose integers attributes of CF pack.
 pub(crate) const PACKED_BY_CF: &str = "packed by scale_factor or add_offset; pack with --from-cf to turn these attributes \
                                        into codecs over the same integers";
 

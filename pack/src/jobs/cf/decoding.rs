@@ -111,7 +111,7 @@ pub struct CfCodecs {
     pub attributes: Map<String, Value>,
     /// The differences from CF's arithmetic in this type.
     pub codes: CodeDifferences,
-    /// What is unusual in the attributes, a sentence each.
+    /// A sentence about each unusual attribute.
     pub warnings: Vec<String>,
 }
 

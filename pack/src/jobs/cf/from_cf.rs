@@ -101,7 +101,7 @@ struct NewCodecs {
     rewritten: RewrittenMetadata,
 }
 
-/// What the data come to: how they differ, and how many are missing.
+/// The comparison of data: the differences, and the number of missing elements.
 type Checked = (Differences, u64);
 
 fn merge(a: Checked, b: Checked) -> Checked {

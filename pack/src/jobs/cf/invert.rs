@@ -179,7 +179,7 @@ pub(crate) fn invert(
     Ok(inversion)
 }
 
-/// What codecs store for a fill value, which must come back from each of them alone: readers check them one by one.
+/// The stored value of a fill value. It must come back from each codec alone, because readers check the codecs one by one.
 pub(super) fn encoded_one_by_one(codecs: &[Codec], fill: Scalar) -> Result<Scalar> {
     codecs.iter().try_fold(fill, |fill, codec| {
         let codec = std::slice::from_ref(codec);
@@ -188,7 +188,7 @@ pub(super) fn encoded_one_by_one(codecs: &[Codec], fill: Scalar) -> Result<Scala
     })
 }
 
-/// What to do where a type does not hold the values.
+/// The way out for values that a type does not hold.
 pub(super) fn way_out(decoded: ElementType) -> &'static str {
     match decoded {
         ElementType::Float32 => "decode to float64, or correct the attributes",

@@ -339,7 +339,7 @@ fn written(
     }
     attributes.insert(attributes::SCALE_FACTOR.into(), json!(rule.scale_factor));
     attributes.insert(attributes::ADD_OFFSET.into(), json!(rule.add_offset));
-    // They named values before, and now name codes.
+    // Both attributes named values before, and now name codes.
     attributes.remove(FILL_VALUE);
     attributes.remove(MISSING_VALUE);
     if let Some((&first, others)) = rule.missing.split_first() {

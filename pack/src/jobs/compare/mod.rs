@@ -66,7 +66,7 @@ pub struct CompareJob {
     pub recommended: Option<Recommended>,
     /// For single arrays of groups, what their options ask decoded values to keep, as [`crate::GroupJob::rules`].
     pub rules: Vec<ArrayRule>,
-    /// What is required is measured, and nothing that is not kept is a failure.
+    /// Requirements are measured, and a requirement that is not kept is no failure.
     pub measures_only: bool,
     /// Gathers [`Charts`] for the reports, in a pass of their own.
     pub charts: bool,
@@ -87,7 +87,7 @@ pub struct CompareReport {
     pub data_types: [ElementType; 2],
     /// The tolerance for each element.
     pub tolerance: Option<AllClose>,
-    /// What the attribute `recast` of `b` records, if the tolerance is from there.
+    /// The bound that the attribute `recast` of `b` records, if the tolerance is from there.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recorded: Option<RecordedBound>,
     /// Whether such a bound was looked for.
@@ -99,7 +99,7 @@ pub struct CompareReport {
     /// Whether somebody recommends requirements of the array, if that was asked.
     #[serde(flatten)]
     pub recommended: Option<Recommended>,
-    /// What was reached of each requirement, if there are any.
+    /// The measured error of each requirement, if there are requirements.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub requirements: Vec<Reached>,
     /// Counts of elements.
@@ -187,8 +187,8 @@ impl CompareJob {
         }
     }
 
-    /// What an array must keep, and the values that mean "missing": what its own options ask for, beside what is recommended for
-    /// it, beside what is required of all; and whether somebody recommends it.
+    /// The requirements on an array, and its missing values: those of its own options, of its recommendation, and of all arrays; and
+    /// whether there is a recommendation.
     fn required(
         &self,
         labels: impl FnOnce() -> Labels,
@@ -318,7 +318,7 @@ impl CompareJob {
 }
 
 impl CompareReport {
-    /// That the stored integers of only one of the arrays stand for other values, and how the values are compared.
+    /// A sentence about arrays of which attributes of CF pack only one, with the way to compare the values.
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         self.only_packed_by_cf.as_ref().map(|packed| {
@@ -378,8 +378,8 @@ impl CompareReport {
     }
 }
 
-/// What requirements allow for each element of arrays with a range, compared in a type; in place of the bound that they give, another
-/// one if there is one, whose parts are a sum or each a bound.
+/// The tolerance of requirements for each element of arrays with a range, compared in a type. `other`, if given, takes the place of
+/// the bound among the requirements; its two parts are a sum, or a bound each.
 fn tolerance(
     options: &PackOptions,
     other: Option<(AllClose, bool)>,
@@ -459,7 +459,7 @@ impl<'a> Side<'a> {
         if !is_wide(own) || common != ElementType::Float64 {
             return Ok(converted);
         }
-        // What is clamped would come back as the greatest integer, which float64 does not have.
+        // A clamped value would come back as the greatest integer, which float64 does not have.
         let back = Cast::new(own).out_of_range(OutOfRange::Wrap);
         let mut again = vec![0; elements.len()];
         Plan::builder(common).cast(back).build()?.run(&converted, &mut again)?;
@@ -526,7 +526,7 @@ fn in_type(values: &Markers, element_type: ElementType) -> Result<Markers> {
 struct Pair<'a> {
     a: Side<'a>,
     b: Side<'a>,
-    /// What is expected in that type: the special values are those of the first array, and `masked` of the second.
+    /// The expected elements in that type: special values of the first array, and `masked` values of the second.
     expected: Expected,
 }
 
@@ -537,7 +537,7 @@ impl Pair<'_> {
 
     fn compare(&self, workers: &Workers) -> Result<Comparison> {
         let checker = self.expected.checker()?;
-        // What the fill values come to, by the number of elements.
+        // Cache: the comparison of two missing chunks, by their number of elements.
         let of_fill: Mutex<BTreeMap<u64, Comparison>> = Mutex::default();
         let known = || of_fill.lock().unwrap_or_else(PoisonError::into_inner);
         let work = |region: &Region, [before, after]: Stored| {

@@ -120,7 +120,7 @@ impl ArrayMigration {
     }
 }
 
-/// That there is nothing to migrate in an array, if so.
+/// The sentence about an array with nothing to migrate; `None` for other arrays.
 pub(super) fn nothing_to_migrate(source: &Source) -> Option<String> {
     if source.is_older() || source.codecs().value_codecs().iter().any(Codec::is_legacy) {
         return None;

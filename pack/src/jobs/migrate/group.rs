@@ -22,8 +22,8 @@ use crate::store::transfer::Transfer;
 use crate::store::unchanged::while_unchanged;
 use crate::text::number_of;
 
-/// What becomes of an array: a source to migrate, or why the array stays as it is. Its files then stay unchanged, and it
-/// gets metadata of Zarr v3 if it has none.
+/// The plan for an array: a source to migrate, or the reason why the array stays as it is. Then its files stay unchanged, and
+/// the array gets metadata of Zarr v3 if it has none.
 fn plan(node: &Node, runtime: &Runtime) -> Result<Outcome<Source>> {
     if let Some(reason) = node.caveat() {
         return Ok(Outcome::Kept { reason });
@@ -42,7 +42,7 @@ fn plan(node: &Node, runtime: &Runtime) -> Result<Outcome<Source>> {
     })
 }
 
-/// What to say of an array that stays as it is, except for metadata of Zarr v3, with which `read` is read.
+/// The sentence about an array that stays as it is, except for metadata of Zarr v3, with which `read` is read.
 fn kept(node: &Node, read: &Node, reason: &str, place: &str, runtime: &Runtime) -> Result<String> {
     let metadata = match node.format {
         NodeFormat::V3 | NodeFormat::Implicit | NodeFormat::Inexpressible(_) => "",
@@ -164,7 +164,7 @@ pub(super) fn in_place(job: &MigrateJob, runtime: &Runtime) -> Result<GroupRepor
     };
     let folders = documents.iter().map(folder).collect::<Result<Vec<_>>>()?;
     let kept = in_place::replace(&folders).with_context(shown)?;
-    // What a killed run has not yet removed: readers of the group may have needed it until now.
+    // A killed run may have left files that readers of the group needed until now.
     let mut is_finished = false;
     for node in nodes.iter().filter(|node| matches!(node.format, NodeFormat::V3)) {
         let kept = in_place::finish(&node.path.inside(&root)?).with_context(shown)?;

@@ -14,7 +14,7 @@ use crate::store::location::{Kind, Location, kind, refuse_hidden, refuse_outdate
 use crate::store::names::{ATTRS, DOCUMENTS, GROUP_DOCUMENTS, ZARR_JSON, ZATTRS};
 use crate::store::staging::{clear, temporary_file};
 
-/// What the names of unfinished files begin with.
+/// The beginning of the names of unfinished files.
 const STAGED: &str = ".zarr.json";
 
 /// The folder of an array or a group.

@@ -48,7 +48,7 @@ pub(crate) struct Encoded {
     /// All codecs, as in zarr.json.
     pub(super) codecs: Value,
     pub(crate) stats: ChunkStats,
-    /// What was reached of what is asked for.
+    /// The measured error of each requirement.
     pub(super) reached: Vec<Reached>,
     /// The number of chunks in the sample of a dry run.
     pub(super) sampled: Option<u64>,

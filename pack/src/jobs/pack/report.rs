@@ -105,18 +105,18 @@ pub struct PackReport {
     /// Whether somebody recommends requirements of the array, if that was asked.
     #[serde(flatten)]
     pub recommended: Option<Recommended>,
-    /// What was reached of each requirement.
+    /// The measured error of each requirement.
     pub requirements: Vec<Reached>,
     /// Whether the values are already integers of the narrowest type, so that no value codecs are needed.
     pub already_narrowest: bool,
-    /// What all stored values have in common, if they are plain numbers that were rounded.
+    /// The common form of all stored values, if they are plain numbers that were rounded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rounded: Option<Rounded>,
     /// Whether nothing was written.
     pub dry_run: bool,
     /// The number of chunks in the sample of a dry run.
     pub sampled_chunks: Option<u64>,
-    /// What another shape of the chunks would save, if that is more than a tenth; only of a dry run.
+    /// The saving with another shape of the chunks, if it is more than a tenth; of a dry run only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk_advice: Option<ChunkAdvice>,
     /// Whether the output was read from disk again, and compared.
@@ -194,7 +194,7 @@ pub struct MergedNans {
     pub kinds: usize,
     /// The first of them, in hexadecimal digits.
     pub patterns: Vec<String>,
-    /// What all of them decode to.
+    /// The kinds of NaN that these decode to.
     pub decoded: Vec<String>,
 }
 
@@ -315,7 +315,7 @@ fn special(member: &Member<'_>, options: &PackOptions) -> Counts {
     Counts { missing, infinite, ..counts }
 }
 
-/// What to do instead, if attributes of CF pack the integers.
+/// The way out for integers that attributes of CF pack.
 fn hint(member: &Member<'_>) -> Option<String> {
     let is_packed = is_packed_by_cf(member.source);
     is_packed.then(|| format!("the bound is one of the stored integers, which are {PACKED_BY_CF}"))

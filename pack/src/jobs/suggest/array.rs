@@ -26,9 +26,9 @@ use crate::suggest::known::look;
 use crate::suggest::sample::{Layout, Sample, without_chunks};
 use crate::text::{as_shown, measured};
 
-/// Looks at a sample of an array (all of it up to 16 MiB, and else some 8 MiB), and lists bounds from coarse to fine with what they would cost and lose: the
-/// sizes of dry runs, errors, and the share of the information that the bits of neighbours have of each other. Of a group,
-/// it does so for each array that packing the group would pack.
+/// Looks at a sample of an array (the whole array up to 16 MiB, else some 8 MiB), and lists bounds from coarse to fine with their cost
+/// and loss: the sizes of dry runs, errors, and the share of the information that the bits of neighbours have of each other. Of a
+/// group, every array that packing the group would pack is looked at.
 ///
 /// ```
 /// # use recast_pack::report::Mark;
@@ -90,10 +90,10 @@ impl SuggestJob {
 }
 
 impl Advised {
-    /// What is recommended for an array.
+    /// The recommendation for an array.
     ///
     /// # Errors
-    /// Why nothing is.
+    /// The reason if nothing is recommended.
     pub(super) fn by(by: &Recommendations, labels: &Labels) -> Result<Self, String> {
         match by.advice(labels, &PackOptions::default()) {
             Advice::Pack(options) => Ok(Self {
@@ -154,7 +154,7 @@ pub struct SuggestFromBlocks {
     attributes: Map<String, Value>,
     options: PackOptions,
     layout: Layout,
-    /// What is recommended for the array, or why nothing is.
+    /// The recommendation for the array, or the reason if nothing is recommended.
     advice: Option<Result<Advised, String>>,
 }
 
@@ -213,7 +213,7 @@ impl SuggestFromBlocks {
     ///
     /// # Errors
     /// As [`SuggestJob::run`]; a block that is missing, or has another number of elements.
-    // What the caller has read is not needed afterwards.
+    // The caller has no use for the blocks afterwards.
     #[allow(clippy::needless_pass_by_value)]
     pub fn run(
         &self,
@@ -296,7 +296,7 @@ fn suggest(
 }
 
 impl Tried<'_> {
-    /// What to know before the ladder.
+    /// The sentences before the ladder.
     fn notes(&self) -> Vec<String> {
         let Self { survey, known, .. } = self;
         let information = self.information.as_ref();

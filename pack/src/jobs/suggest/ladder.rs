@@ -28,7 +28,7 @@ const LOSSLESS_WORTH: f64 = 1.1;
 /// A value is at its point of a grid if it is off by no more than this part of a step.
 const NEAR: f64 = 1e-3;
 
-/// What all bounds are tried on.
+/// The values that every bound is tried on, and the facts about them.
 pub(super) struct Tried<'a> {
     pub(super) sample: &'a Sample,
     pub(super) survey: &'a Survey,
@@ -36,7 +36,7 @@ pub(super) struct Tried<'a> {
     pub(super) information: Option<Information>,
     /// How to pack, without a bound.
     pub(super) options: &'a PackOptions,
-    /// What is recommended.
+    /// The recommendation for the array.
     pub(super) advice: Option<&'a Advised>,
 }
 

@@ -18,7 +18,7 @@ use crate::suggest::sample::Sampled;
 pub use array::{SuggestFromBlocks, SuggestJob};
 pub use group::SuggestGroupReport;
 
-/// What bounds would cost and lose, and what the values say about them.
+/// The cost and the loss of bounds, and the facts about the values that speak for a bound.
 #[derive(Clone, Debug, Serialize)]
 pub struct SuggestReport {
     /// The array.
@@ -31,31 +31,31 @@ pub struct SuggestReport {
     pub bytes: u64,
     /// How much of it was read. Everything here is about that sample.
     pub sampled: Sampled,
-    /// What is known of the values.
+    /// The facts about the values.
     pub known: Known,
     /// The information of their bits; `None` if it says nothing.
     pub information: Option<Information>,
-    /// Why there is none.
+    /// The reason if `information` is `None`.
     pub no_information: Option<String>,
-    /// What to know before the ladder, as sentences.
+    /// Sentences that belong before the ladder.
     pub notes: Vec<String>,
     /// Bounds, coarse to fine. Empty if there is nothing to choose.
     pub ladder: Vec<Rung>,
     /// The index in the ladder of the bound that the values suggest; `None` if they suggest none.
     pub recommended: Option<usize>,
-    /// What somebody recommends for the array, if that was looked for.
+    /// The recommendation for the array, if the job looked for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub advice: Option<Advised>,
     /// Commands that pack the array, with the reason for each.
     pub suggestions: Vec<Suggestion>,
 }
 
-/// What is recommended for an array.
+/// The recommendation for an array.
 #[derive(Clone, Debug, Serialize)]
 pub struct Advised {
     /// Who recommends it.
     pub by: String,
-    /// What decoded values must keep.
+    /// The requirements on decoded values.
     pub requirements: Vec<Requirement>,
     /// Values that mark missing data.
     #[serde(skip_serializing_if = "Vec::is_empty", serialize_with = "json::written")]
@@ -94,24 +94,24 @@ pub struct Rung {
     pub snr_db: Option<f64>,
     /// The share of the information that it keeps; `None` if it is not known.
     pub information: Option<f64>,
-    /// What makes the bound stand out.
+    /// The reason why the bound stands out.
     pub mark: Option<Mark>,
-    /// That in words.
+    /// The same reason in words.
     pub reason: Option<String>,
 }
 
-/// What makes a bound stand out.
+/// The reason why a bound stands out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// Every value of the sample comes back as it was.
     LosesNothing,
     /// Every value comes back as the multiple of the step that it was given as; only the rounding of its type differs.
     KeepsSteps,
-    /// It keeps 99.9 % of the information.
+    /// The bound keeps 99.9 % of the information.
     MostInformation,
-    /// It keeps 99 % of the information.
+    /// The bound keeps 99 % of the information.
     Information,
-    /// What is recommended comes to it.
+    /// The recommendation comes to this bound.
     Recommended,
 }
 
@@ -140,6 +140,6 @@ impl Serialize for Mark {
 pub struct Suggestion {
     /// The arguments of `recast`.
     pub arguments: Vec<String>,
-    /// What it does.
+    /// The effect of the command.
     pub reason: String,
 }

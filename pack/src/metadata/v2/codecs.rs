@@ -182,7 +182,7 @@ fn counterpart(
         }
         "vlen-utf8" | "vlen-bytes" => codec(id, json!({})),
         other => {
-            // What numcodecs takes in Zarr v2 for what is left out.
+            // The defaults of numcodecs for members that are left out in Zarr v2.
             let default = match other {
                 // In Zarr v3, zarr-python would take the size of the array's elements.
                 "shuffle" => Some(("elementsize", 4)),

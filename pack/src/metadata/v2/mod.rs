@@ -39,7 +39,7 @@ pub(crate) fn older_array(name: &str, document: Document) -> Result<Value> {
 /// The metadata of a Zarr v2 array as Zarr v3, from `.zarray` and its attributes.
 ///
 /// # Errors
-/// What Zarr v3 cannot express, or [`InvalidV2`].
+/// Metadata that Zarr v3 cannot express, or [`InvalidV2`].
 pub(crate) fn document_of_v2(
     array: &Value,
     mut attributes: Map<String, Value>,
