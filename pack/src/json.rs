@@ -1,4 +1,4 @@
-//! Writes values in reports and options: scalars like fill values in Zarr metadata, and what has a name by its name.
+//! Writes values in reports and options: scalars like fill values in Zarr metadata, and named values by their names.
 
 use recast_kernels::Scalar;
 use serde::{Serialize, Serializer};

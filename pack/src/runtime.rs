@@ -31,7 +31,7 @@ pub struct Runtime {
     pub sync: bool,
     /// Gets the progress of a job.
     pub progress: Option<Arc<dyn Progress>>,
-    /// A job ends with an error soon after this becomes true, and removes what it has written.
+    /// A job ends with an error soon after this becomes true, and removes its unfinished output.
     pub interrupt: Arc<AtomicBool>,
 }
 

@@ -88,7 +88,7 @@ pub fn nan_pattern(nan: Scalar) -> String {
     format!("0x{:0digits$x}", nan.bits())
 }
 
-/// A place as messages and reports show it: without what is secret in a URL.
+/// A place as messages and reports show it: without secrets of a URL.
 #[must_use]
 pub fn as_shown(path: &Path) -> String {
     let text = path.display().to_string();
@@ -120,7 +120,7 @@ fn public(rest: &str) -> String {
     let end = |text: &str| text.find(['/', '?', '#']).unwrap_or(text.len());
     let at = rest.rfind('@').filter(|&at| {
         let before = &rest[..at];
-        // A password may hold a slash, though it should not; what follows a port is a path.
+        // A password may hold a slash, though it should not; a path follows a port.
         let after_colon = before.split_once(':').map_or("", |(_, after)| after);
         let port = &after_colon[..end(after_colon)];
         end(before) == at || port.bytes().any(|byte| !byte.is_ascii_digit())
@@ -132,7 +132,7 @@ fn public(rest: &str) -> String {
     }
 }
 
-/// Whether a character changes what a terminal does, or where the characters around it are seen.
+/// Whether a character changes the state of a terminal, or the places of the characters around it.
 #[must_use]
 pub fn is_hidden(c: char) -> bool {
     c.is_control()

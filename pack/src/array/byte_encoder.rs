@@ -17,7 +17,7 @@ use crate::metadata::document::array_document;
 pub(crate) struct ByteEncoder {
     /// An array of such elements; nothing is stored in it.
     pub(super) array: Array<()>,
-    /// Whether what was encoded is decoded again.
+    /// Whether encoded bytes are decoded again.
     is_checked: bool,
     options: CodecOptions,
 }

@@ -44,7 +44,7 @@ impl<'a> Pairs<'a> {
         self.guide().region(number)
     }
 
-    /// A region, and what each array has stored there.
+    /// A region, and the stored elements of each array there.
     pub(crate) fn stored(self, number: u64) -> Result<(Region, Stored)> {
         let guide = self.guide();
         let region = guide.region(number)?;
@@ -72,7 +72,7 @@ impl<'a> Pairs<'a> {
         self.guide().pass(name)
     }
 
-    /// Does `work` for what is stored of each region, in parallel, and merges the results in order.
+    /// Does `work` for the stored elements of each region, in parallel, and merges the results in order.
     pub(crate) fn merge<T: Send + Default>(
         self,
         pass: &'static str,

@@ -470,7 +470,7 @@ fn is_plain(metadata: &Value, codecs: &BoundCodecs, element_type: ElementType) -
         && element_type.bits() >= 8
 }
 
-/// The error of zarrs, and what to enable.
+/// The error of zarrs, and the feature to enable.
 fn explained(error: ArrayCreateError) -> anyhow::Error {
     if matches!(error, ArrayCreateError::StorageError(_)) {
         return error.into(); // its source says more

@@ -9,7 +9,7 @@ const REACH: usize = 5;
 const SIGMA: f64 = 1.5;
 /// Values are rounded to so many steps between the least and the greatest.
 const STEPS: f64 = 255.0;
-/// Keeps what is constant from being 0/0.
+/// Keeps constant fields from being 0/0.
 const SMALL: f64 = 1e-8;
 
 /// The DSSIM of fields.

@@ -1,6 +1,6 @@
 //! Sums in twice the precision of float64, so that they do not depend on the order of the numbers.
 
-/// A sum of float64 in two of them: the nearest to it, and what is left. Of numbers whose sum has at most 106 bits,
+/// A sum of float64 in two of them: the nearest to it, and the rest. Of numbers whose sum has at most 106 bits,
 /// it is exact.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct ExactSum {
@@ -17,7 +17,7 @@ impl ExactSum {
 
     pub(crate) fn add(&mut self, number: f64) {
         let (sum, rest) = two_sum(self.high, number);
-        // The rest of what is not finite is NaN.
+        // The rest of a sum that is not finite is NaN.
         let rest = if sum.is_finite() { rest } else { 0.0 };
         (self.high, self.low) = fast_two_sum(sum, self.low + rest);
     }

@@ -45,7 +45,7 @@ fn open(node: &Node) -> Result<AnyArray> {
 /// Compares two arrays.
 ///
 /// # Errors
-/// Where they differ; what cannot be read.
+/// The first difference; a node that cannot be read.
 pub(crate) fn compare(a: &Node, b: &Node, runtime: &Runtime) -> Result<Same> {
     for member in ["shape", "data_type"] {
         let of = |node: &Node| node.document.get(member).map(plain).unwrap_or_default();
@@ -66,7 +66,7 @@ pub(crate) fn compare(a: &Node, b: &Node, runtime: &Runtime) -> Result<Same> {
     }
 }
 
-/// Metadata without what may be left out.
+/// Metadata without members that may be left out.
 fn plain(json: &Value) -> Value {
     match json.as_object() {
         Some(object) if object.len() == 1 => object.get("name").unwrap_or(json).clone(),

@@ -15,7 +15,7 @@ use crate::options::{Compressor, NanTo, Reader};
 use crate::scan::number::scalar;
 
 /// The default compressor, which stays unless another chain saves one byte in `WORTH`: a smaller gain may be luck, for a
-/// block shows less than its chunk of what repeats after a long distance.
+/// block shows less than its chunk of repetitions at a long distance.
 const PLAIN: Coder = Coder::Zstd(5);
 const WORTH: u64 = 50;
 /// pcodec's highest level, which is as fast as Zstandard's fast one.

@@ -37,7 +37,7 @@ impl Strays {
         self == Self::default()
     }
 
-    /// Without what can be put down to rounding.
+    /// The harm without that which rounding explains.
     pub(super) fn lost(self) -> Self {
         Self { rounded: 0, ..self }
     }

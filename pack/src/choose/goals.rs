@@ -9,7 +9,7 @@ use crate::error::{Result, is_of_array};
 use crate::options::{PackOptions, Reached, Requirement};
 use crate::scan::survey::Survey;
 
-/// A first guess leaves this part of a mean bound for what the sample does not show.
+/// A first guess leaves this part of a mean bound for elements outside the sample.
 const MARGIN: f64 = 0.985;
 /// The sample's errors are computed of so many numbers at most.
 const MOST_NUMBERS: usize = 1 << 14;
@@ -92,7 +92,7 @@ impl<'a> Goals<'a> {
         Ok(goals)
     }
 
-    /// The options with what follows from range and means.
+    /// The options with the bounds that follow from range and means.
     pub(crate) fn options(&self) -> PackOptions {
         let absolute = self.asked.absolute_bound(self.range);
         let (absolute, relative) = match self.way {
@@ -148,7 +148,7 @@ impl<'a> Goals<'a> {
         }
     }
 
-    /// Whether less than a part of the bounds may keep what is asked for besides them.
+    /// Whether less than a part of the bounds may keep the other requirements.
     fn has_finer(&self, part: f64) -> bool {
         let bound = self.asked.absolute_bound(self.range).or(self.asked.max_rel_error);
         self.keeps_sides() && bound.is_some_and(|bound| bound * part > 0.0)

@@ -286,7 +286,7 @@ impl<'f> Trials<'f> {
     }
 
     /// The candidate at other positions, measured by a few excerpts: in the type, then at the best of these by part of a step, and
-    /// if values then leave their range, with what keeps them.
+    /// if values then leave their range, the candidates of [`that_stay`].
     fn others(&self) -> Vec<Trial> {
         let best = |found: &[(Position, Trial)]| -> Option<(Position, Trial)> {
             let rank = |(_, trial): &&(Position, Trial)| self.rank(trial, Strays::without_valid);
@@ -322,8 +322,8 @@ impl<'f> Trials<'f> {
         (counted(trial.strays.lost()), self.cost(trial))
     }
 
-    /// Which candidate comes first by what is counted of its strays: the size of the excerpts, and the candidate if it is not the
-    /// one with its own offset.
+    /// The first candidate by the counted part of its strays: the size of its excerpts, and the candidate unless its offset is the
+    /// original one.
     fn first_of(
         &self,
         others: &[Trial],

@@ -31,7 +31,7 @@ impl Promise {
     }
 }
 
-/// A scale, and what the scale was made for.
+/// A scale, and its purpose.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
     /// The factor of values; `None` is 1.

@@ -148,7 +148,7 @@ pub(super) fn spread(facts: &Facts<'_>, target: ElementType) -> Vec<Scale> {
 fn within_error(facts: &Facts<'_>, bound: f64, promise: Promise) -> Result<Vec<Scale>> {
     if facts.survey.element_type.is_integer() {
         // Steps of a whole number decode to whole numbers. Beyond 2^53 these are rounded to float64 first, and directed
-        // rounding may take what the arithmetic moves a whole step away.
+        // rounding may move a value, which the arithmetic has moved, a whole step away.
         let step_within = |bound: f64| facts.options.errors_in_a_step() * bound.floor() + 1.0;
         let coarsest = step_within(bound);
         let is_directed = facts.options.errors_in_a_step() == 1.0;

@@ -21,7 +21,7 @@ pub(crate) fn labels_alone(source: &Source, runtime: &Runtime) -> Labels {
     let of_one_value = source.text_attribute("coordinates").unwrap_or_default();
     let dimensions: Vec<&str> = dimensions.iter().flatten().map(String::as_str).collect();
     let names = dimensions.iter().copied().chain(of_one_value.split_whitespace()).take(MOST);
-    // With `no_outside_links`, only what the caller has named is read.
+    // With `no_outside_links`, only places that the caller has named are read.
     let names = names.filter(|_| !runtime.no_outside_links);
     let nodes: Vec<Node> = names.filter_map(|name| coordinate(source.path(), name)).collect();
     let array = Described {

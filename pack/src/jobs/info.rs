@@ -63,7 +63,7 @@ pub struct ArrayInfo {
     pub range: Option<(Scalar, Scalar)>,
     /// The bound that the array keeps against its original, as the attribute `recast` records it.
     pub bound: Option<RecordedBound>,
-    /// The bound that it keeps against what it was packed from, if an earlier packing records none.
+    /// The bound of the last packing, against its own input, if an earlier packing records none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bound_of_last: Option<RecordedBound>,
     /// The recorded requirements of the packing, besides a bound of every element.
@@ -122,7 +122,7 @@ impl ArrayInfo {
             let source = Source::open(path, FillCheck::ReportOnly)?;
             let info = Self::of(&source);
             let is_plain = info.encoded_data_type.is_none();
-            // Chunks that cannot be read say nothing, and the metadata are what was asked for.
+            // Chunks that cannot be read are no error: the caller has asked for metadata.
             let rounded = is_plain.then(|| SeenRounding::of(&source).ok().flatten()).flatten();
             Ok(Self { rounded, ..info })
         })
@@ -276,7 +276,7 @@ pub struct GroupInfo {
     pub arrays: Vec<ArrayOutcome<ArrayInfo>>,
 }
 
-/// Reads the metadata of what is at a path: of an array, or of a group and all that is in it.
+/// Reads the metadata of the node at a path: of an array, or of a group and everything in it.
 ///
 /// # Errors
 /// As [`ArrayInfo::read`]; metadata that are not JSON objects. An array of a group that cannot be read is listed with the

@@ -80,7 +80,7 @@ pub trait Job {
     }
 }
 
-/// A job that can also say what it would write.
+/// A job that can also report its result without writing it.
 pub trait DryRun: Job {
     /// Reads the input for the report.
     #[doc(hidden)]
@@ -100,7 +100,7 @@ pub trait DryRun: Job {
         })
     }
 
-    /// Writes nothing, and reports what the job would do. Sizes and errors of packed values are estimated from a
+    /// Writes nothing, and reports the result that the job would have. Sizes and errors of packed values are estimated from a
     /// sample of the chunks.
     ///
     /// # Errors

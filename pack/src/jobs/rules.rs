@@ -20,7 +20,7 @@ use crate::recommend::labels::Labels;
 use crate::store::location::Kind;
 use crate::store::nearest::nearest;
 
-/// Packs what is at a path: an array, or all floating-point arrays of a group except coordinates. Everything else in the group
+/// Packs the node at a path: an array, or all floating-point arrays of a group except coordinates. Everything else in the group
 /// is copied, and consolidated metadata are renewed.
 ///
 /// Arrays are named by their paths in the group. Patterns are paths with `*` and `?`, and `**` for any folders. A path

@@ -28,9 +28,9 @@ pub struct GroupReport<R> {
     pub output: Option<String>,
     /// Whether nothing was written.
     pub dry_run: bool,
-    /// Patterns that match no array, and what the output lacks.
+    /// Patterns that match no array, and files that the output lacks.
     pub warnings: Vec<String>,
-    /// The links that lead out of the input: what they lead to was read.
+    /// The links that lead out of the input; their targets were read.
     #[serde(skip_serializing_if = "OutsideLinks::is_empty")]
     pub outside_links: OutsideLinks,
     /// Its arrays.
@@ -112,7 +112,7 @@ impl<A: AsMut<OutsideLinks>, G: AsMut<OutsideLinks>> AsMut<OutsideLinks> for Pat
     }
 }
 
-/// An array of a group, and what a job made of it.
+/// An array of a group, and the outcome of a job for it.
 #[derive(Clone, Debug, Serialize)]
 pub struct ArrayOutcome<R> {
     /// Its path in the group.

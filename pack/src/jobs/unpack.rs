@@ -26,7 +26,7 @@ use crate::store::staging::Staged;
 use crate::store::transfer::Transfer;
 use crate::text::as_shown;
 
-/// Unpacks what is at a path: writes the decoded values of an array without value codecs, for readers that do not support
+/// Unpacks the array or group at a path: writes the decoded values of an array without value codecs, for readers that do not support
 /// them. Of a group, every array that has value codecs is unpacked, everything else is copied, and consolidated metadata are
 /// renewed.
 #[derive(Clone, Debug)]
@@ -83,7 +83,7 @@ pub struct UnpackReport {
     /// Why CF's attributes cannot express the array of a group, if they were asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_for_cf: Option<String>,
-    /// The links that lead out of the input: what they lead to was read.
+    /// The links that lead out of the input; their targets were read.
     #[serde(skip_serializing_if = "OutsideLinks::is_empty")]
     pub outside_links: OutsideLinks,
 }

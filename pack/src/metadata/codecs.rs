@@ -105,7 +105,7 @@ impl CodecList {
         document.get("codecs").cloned().unwrap_or_default().into()
     }
 
-    /// The list as it was read, with what was changed since.
+    /// The list as it was read, with later changes.
     pub(crate) fn into_json(self) -> Value {
         self.0.into_iter().map(CodecEntry::into_json).collect()
     }

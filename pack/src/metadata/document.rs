@@ -145,7 +145,7 @@ fn is_extension(value: &Value) -> bool {
 /// The metadata of an array of Zarr v3.
 ///
 /// # Errors
-/// A member that is missing or none of what it may be.
+/// A member that is missing or has an invalid value.
 pub(crate) fn array_metadata(document: &Map<String, Value>) -> Result<ArrayMetadata> {
     has_members(document, &MANDATORY)?;
     let metadata = serde_json::from_value::<ArrayMetadataV3>(document.clone().into());

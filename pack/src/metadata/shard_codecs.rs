@@ -14,7 +14,7 @@ use super::codecs::{CodecEntry, CodecKind, CodecList};
 use super::element_types::numpy_name;
 use crate::options::{Reader, ShardCodecs};
 
-/// Who can read an array with value codecs, and what they decode for a part of a shard.
+/// Who can read an array with value codecs, and the unit that each decodes for a part of a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Readers {
     /// zarr-python 3.4.2 or newer with zarr-recast, or with cast-value-rs.

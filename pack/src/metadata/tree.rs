@@ -245,7 +245,7 @@ fn add(path: &SafePath, location: &Location, nodes: &mut Vec<Node>) -> Result<Ve
     Ok(Vec::new())
 }
 
-/// The path of what is in a group.
+/// The path of an entry of a group.
 pub(crate) fn path_in(group: &str, name: &str) -> String {
     if group.is_empty() { name.to_owned() } else { format!("{group}/{name}") }
 }

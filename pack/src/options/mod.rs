@@ -454,7 +454,7 @@ impl PackOptions {
         Ok(())
     }
 
-    /// Refuses options that do not say what to keep.
+    /// Refuses options without a requirement.
     pub(crate) fn check_goal(&self) -> Result<()> {
         if self.says_how() {
             return Ok(());
@@ -566,7 +566,7 @@ impl PackOptions {
     /// The options for an array of a type: integers are kept exactly unless the options say otherwise.
     ///
     /// # Errors
-    /// The options do not say what to keep of floating-point numbers.
+    /// Options without a requirement on floating-point numbers.
     pub(crate) fn for_type(&self, element_type: ElementType) -> Result<Self> {
         if !element_type.is_integer() {
             return self.check_goal().map(|()| self.clone());

@@ -70,7 +70,7 @@ impl Required {
     }
 }
 
-/// Something that decoded values must keep of the original ones. x is an original value, y what it decodes to; n values are
+/// A property of the original values that decoded values must keep. x is an original value, y its decoded value; n values are
 /// neither NaN nor infinite nor missing.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "kind", content = "value", rename_all = "kebab-case")]
@@ -227,7 +227,7 @@ impl Requirement {
     /// A mean error over the range as one in the units of the values.
     pub(crate) fn in_units(self, range: f64) -> Self {
         match self {
-            // Rounded up, for what is kept over the range to be kept.
+            // Rounded up, so that an error kept over the range is kept as a number.
             Self::MeanErrorOverRange(share) => Self::MaxMeanError((share * range).next_up()),
             other => other,
         }
@@ -247,7 +247,7 @@ impl Requirement {
     }
 }
 
-/// A requirement, and what was reached of it.
+/// A requirement, and the measured error.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Reached {
     /// The requirement.

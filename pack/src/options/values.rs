@@ -32,7 +32,7 @@ pub enum Compressor {
 }
 
 impl Compressor {
-    /// Zstandard with level 5: the default of what tries nothing, such as unpacking.
+    /// Zstandard with level 5: the default of jobs that try no compressors, such as unpacking.
     pub const ZSTD: Self = Self::Zstd(5);
 }
 

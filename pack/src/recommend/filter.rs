@@ -1,4 +1,4 @@
-//! Filters of recommendations: whether what they ask for is true of an array, false, or not known.
+//! Filters of recommendations: whether a filter is true of an array, false, or not known.
 
 use anyhow::{Context, bail};
 

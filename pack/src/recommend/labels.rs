@@ -33,7 +33,7 @@ impl fmt::Display for LevelKind {
 /// The metadata of an array by which recommendations know it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Labels {
-    /// Its name, and what `GRIB_cfVarName`, `cfVarName` and `short_name` say.
+    /// The array's name, and its attributes `GRIB_cfVarName`, `cfVarName` and `short_name`.
     pub(super) short_names: Vec<String>,
     /// `GRIB_shortName`
     pub(super) grib: Option<String>,

@@ -81,7 +81,7 @@ impl Advice {
     }
 }
 
-/// Whether what an array must keep is recommended.
+/// Whether there is a recommendation for an array.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub enum Recommended {
     /// Who recommends it.
@@ -246,7 +246,7 @@ impl Recommendation {
         Ok(Self { filters: Filter::list(yaml)?, needs })
     }
 
-    /// Adds what is needed to options. Of two bounds of one kind, the smaller holds.
+    /// Adds the needs to options. Of two bounds of one kind, the smaller holds.
     ///
     /// # Errors
     /// The need that options cannot express.

@@ -22,7 +22,7 @@ pub(super) fn to_multiples<T, const SIZE: usize>(
         let odd = (x >> exponent) & one;
         let raised = x.wrapping_add(&below_half).wrapping_add(&odd);
         let y = raised & !fraction;
-        // A sum that wraps is less than what it was made of.
+        // A sum that wraps is less than its summands.
         (if raised >= x && y >= least && y <= greatest { y } else { x }).to_ne_bytes()
     });
 }

@@ -68,7 +68,7 @@ impl SeenRounding {
     }
 }
 
-/// The first elements of a chunk, if it is much larger than what is looked at.
+/// The first elements of a chunk, if the chunk is much larger than the part that is looked at.
 fn part(chunk: &Region, element_type: ElementType) -> Option<Region> {
     let most = SAMPLE / element_type.size() as u64;
     if chunk.elements() / 16 <= most {

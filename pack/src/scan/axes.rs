@@ -36,7 +36,7 @@ pub(crate) fn axes(source: &Source, plotted: &[usize], runtime: &Runtime) -> Vec
     let extents = source.array().shape().iter().enumerate();
     let axis = |(dimension, &extent): (usize, &u64)| {
         let name = names.next().flatten();
-        // With `no_outside_links`, only what the caller has named is read.
+        // With `no_outside_links`, only places that the caller has named are read.
         let is_read = plotted.contains(&dimension) && !runtime.no_outside_links;
         let coordinate = name.as_deref().filter(|_| is_read).and_then(|name| {
             // A coordinate that cannot be read labels nothing; the array itself is none the worse.

@@ -55,7 +55,7 @@ macro_rules! with_values {
         match *$values {
             [] => $call([]),
             [one] => $call([one]),
-            // A constant: what follows is not compiled for such numbers.
+            // A constant: the code below is not compiled for such numbers.
             _ if !<$number>::IN_REGISTERS => $call($values),
             [one, ref rest @ ..] if rest.len() < 4 => {
                 $call($crate::scan::lanes::padded::<_, 4>(rest, one))

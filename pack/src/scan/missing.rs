@@ -46,7 +46,7 @@ pub(crate) fn customary_markers(range: Option<(Scalar, Scalar)>) -> Vec<Scalar> 
     ends
 }
 
-/// Advice about values that look like missing ones, each with what is to say of it, if anything.
+/// Advice about values that look like missing ones, with a sentence about each, if there is one.
 pub(crate) fn advice_on_suspects(suspects: &[(Scalar, String)]) -> String {
     let named = suspects.iter().map(|(value, more)| format!("{}{more}", scalar_text(Some(*value))));
     let values = suspects.iter().map(|(value, _)| scalar_text(Some(*value)));

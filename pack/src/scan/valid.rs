@@ -126,7 +126,7 @@ impl Valid {
         ends
     }
 
-    /// Whether a value lies inside an end, and what it becomes beyond.
+    /// Whether a value lies inside an end, and its replacement beyond the end.
     pub(crate) fn is_left(&self, value: Scalar, decoded: Scalar) -> bool {
         self.ends().any(|(end, is_above)| {
             is_beyond(decoded, end, is_above) && !is_beyond(value, end, is_above)

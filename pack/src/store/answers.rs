@@ -17,7 +17,7 @@ const MOST_OF_ERROR: usize = 64 << 10;
 /// The most bytes of an answer that names objects: a thousand of them, as a rule.
 const MOST_OF_LIST: usize = 64 << 20;
 
-/// Bounds what a server answers, but for objects, which are read piece by piece.
+/// Bounds the answers of a server, but for objects, which are read piece by piece.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BoundedAnswers {
     /// Whether the server lists its objects.

@@ -149,7 +149,7 @@ fn is_number(part: &[u8]) -> bool {
     part.iter().all(u8::is_ascii_digit)
 }
 
-/// The same attributes, without what is noted about bare numbers.
+/// The same attributes, without the notes about bare numbers.
 pub(crate) fn without_notes(attributes: &Map<String, Value>) -> Map<String, Value> {
     let members = attributes.iter().filter(|(name, _)| *name != BARE);
     members.map(|(name, value)| (name.clone(), value.clone())).collect()

@@ -154,7 +154,7 @@ fn real_place(path: &Path) -> Result<PathBuf> {
     Ok(real_folder(folder_of(path))?.join(name))
 }
 
-/// Moves what is staged to a place, which another run may fill or empty at any moment.
+/// Moves a staged output to a place, which another run may fill or empty at any moment.
 fn put(staged: Staged, path: &Path, overwrite: bool) -> Result<()> {
     loop {
         match rename_to_free(staged.path(), path) {
@@ -194,7 +194,7 @@ fn is_there(path: &Path) -> Result<bool> {
     }
 }
 
-/// Refuses to replace what is no node of the kind that is written.
+/// Refuses to replace anything but a node of the written kind.
 fn refuse_other(path: &Path, written: Kind) -> Result<()> {
     if !fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_dir()) {
         bail!("exists and is not a directory; --overwrite replaces arrays and groups only");

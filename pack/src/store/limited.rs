@@ -1,4 +1,4 @@
-//! Refuses what is larger than it can be, before it is read.
+//! Refuses files that are larger than possible, before reading them.
 
 use std::sync::Arc;
 

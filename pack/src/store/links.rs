@@ -1,4 +1,4 @@
-//! Links in INPUT that lead out of it: what they lead to is read, and copied into OUTPUT.
+//! Links in INPUT that lead out of it: their targets are read, and copied into OUTPUT.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ pub struct OutsideLinks {
 pub struct LinkedFolder {
     /// The outermost folder, or file, that does not hold the input.
     pub folder: String,
-    /// The number of links that lead to it, or to what is in it.
+    /// The number of links that lead to the folder, or to anything in it.
     pub count: u64,
     /// The first three, by name.
     pub examples: Vec<OutsideLink>,

@@ -156,7 +156,7 @@ fn refuse_lost(path: &Path) -> Result<(), StorageError> {
 /// The file that a path leads to through all links; `None` if there is none.
 ///
 /// # Errors
-/// A link to what does not exist.
+/// A link whose target does not exist.
 pub(crate) fn file_of(path: &Path) -> Result<Option<PathBuf>> {
     match path.canonicalize() {
         Ok(file) => Ok(Some(file)),

@@ -17,7 +17,7 @@ const SCHEME: &str = "store://";
 static MOUNTED: Mutex<BTreeMap<u64, Mounted>> = Mutex::new(BTreeMap::new());
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// When readers of a store see what is written to it.
+/// When readers of a store see new data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Visibility {
     /// At once. Chunks come first and metadata last, so that an unfinished array does not open.

@@ -1,4 +1,4 @@
-//! The names of metadata files and of what is no content of a group, and paths that stay inside a store.
+//! The names of metadata files and of files that are no content of a group, and paths that stay inside a store.
 
 use std::fmt;
 use std::ops::Deref;

@@ -373,7 +373,7 @@ mod tests {
     use super::*;
     use crate::store::answers::BoundedAnswers;
 
-    /// The address of a server that answers every request with a head and what `body` writes.
+    /// The address of a server that answers every request with a head and the bytes that `body` writes.
     fn serve(length: usize, body: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> String {
         serve_as("200 OK", length, body)
     }

@@ -21,7 +21,7 @@ pub(crate) const KNOWN: &str = "http://, https://, s3://, gs:// and az://";
 pub(crate) const WRITABLE: &str = "s3://BUCKET/PATH, gs://BUCKET/PATH or az://CONTAINER/PATH";
 
 impl Scheme {
-    /// The scheme of a URL, and what follows `://`.
+    /// The scheme of a URL, and the rest after `://`.
     pub(crate) fn of(url: &str) -> Result<(Self, &str)> {
         let (scheme, rest) = url.split_once("://").context("not a URL")?;
         let known = match scheme {

@@ -1,4 +1,4 @@
-//! The servers behind URLs: how each is reached, with which of the environment's settings, and what its errors mean.
+//! The servers behind URLs: how each is reached, with which of the environment's settings, and the meaning of its errors.
 
 use std::error::Error;
 use std::fs::File;

@@ -12,7 +12,7 @@ use super::nearest::real_folder;
 use super::staging::{clear, temporary_file};
 use crate::error::{Error, ErrorKind, Result};
 
-/// A file that appears at its place whole, or not at all. Until then, what is there stays.
+/// A file that appears at its place whole, or not at all. Until then, an old file stays.
 #[derive(Debug)]
 pub struct StagedFile {
     path: PathBuf,
@@ -24,7 +24,7 @@ impl StagedFile {
     /// Checks that a file may be written to a path, and makes a temporary one beside it.
     ///
     /// # Errors
-    /// A place that cannot be written to; one where something is, without `overwrite`; what is no regular file.
+    /// A place that cannot be written to; a place that is taken, without `overwrite`; a place with anything but a regular file.
     pub fn new(path: &Path, overwrite: bool) -> std::result::Result<Self, Error> {
         Ok(Self::beside(path, overwrite)?)
     }
@@ -48,7 +48,7 @@ impl StagedFile {
         self.file.as_file().sync_all()
     }
 
-    /// Moves it to its place.
+    /// Moves the file to its place.
     ///
     /// # Errors
     /// The place has changed meanwhile.

@@ -82,7 +82,7 @@ impl Staged {
     }
 }
 
-/// Whether a path leads to what was opened there.
+/// Whether a path still leads to the file that was opened there.
 fn is_there(path: &Path, own: Option<&File>) -> bool {
     let Ok(there) = fs::symlink_metadata(path) else { return false };
     own.is_none_or(|own| own.metadata().is_ok_and(|own| is_same(&own, &there)))

@@ -1,4 +1,4 @@
-//! Copies or links what is stored, unchanged.
+//! Copies or links stored bytes, unchanged.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, Write};

@@ -63,7 +63,7 @@ impl Upload {
         Ok(upload)
     }
 
-    /// Refuses what is there, unless `--overwrite` replaces it by what is written. Whether anything is there.
+    /// Refuses a place that is taken, unless `--overwrite` replaces its content. Returns whether the place is taken.
     fn refuse_present(&self, written: impl FnOnce() -> Kind) -> Result<bool> {
         let keys = self.keys()?;
         if keys.is_empty() {
@@ -138,7 +138,7 @@ impl Upload {
         probe().context("cannot be written to")
     }
 
-    /// Uploads all files of a directory. After a failure nothing is left, or the error says what is left.
+    /// Uploads all files of a directory. After a failure nothing is left, or the error names the objects that are left.
     pub(super) fn commit(&self, directory: &Path) -> Result<()> {
         let replaces = self.refuse_present(|| kind(directory))?;
         let keys = Location::new(directory)?.keys()?.unwrap_or_default();

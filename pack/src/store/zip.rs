@@ -227,7 +227,7 @@ fn name(entry: &ZipFileEntry<'_>) -> Result<String> {
     Ok(entry.name().context("not a readable zip file")?.into_owned())
 }
 
-/// In Zarr, what is not there has the fill value, so a link is an error.
+/// In Zarr, a chunk that is not there has the fill value, so a link is an error.
 fn refuse_link(name: &str, entry: &ZipFileEntry<'_>) -> Result<(), StorageError> {
     if entry.is_symlink() {
         let text = "it is a link; make the zip file with what the link leads to (zip without -y)";

@@ -95,7 +95,7 @@ impl Statistics {
     }
 }
 
-/// Reads the values of a sample, and looks for what they say themselves.
+/// Reads the values of a sample, and finds the facts that the values show.
 ///
 /// # Errors
 /// A chunk that cannot be read.
@@ -167,7 +167,7 @@ fn grid(survey: &Survey, typical: &[f64]) -> Option<Lattice> {
     })
 }
 
-/// How far numbers of this magnitude may be from what they stand for: they were computed, and rounded, in their type.
+/// How far numbers of this magnitude may be from the exact ones: they were computed, and rounded, in their type.
 pub(crate) fn rounding(element_type: ElementType, magnitude: f64) -> f64 {
     2.0 * unit_roundoff(element_type) * magnitude
 }

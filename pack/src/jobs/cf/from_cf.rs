@@ -78,7 +78,7 @@ pub struct FromCfReport {
     pub dry_run: bool,
     /// Warnings for readers.
     pub warnings: Vec<String>,
-    /// The links that lead out of the input: what they lead to was read.
+    /// The links that lead out of the input; their targets were read.
     #[serde(skip_serializing_if = "OutsideLinks::is_empty")]
     pub outside_links: OutsideLinks,
     /// CF's arithmetic as a formula.
@@ -257,7 +257,7 @@ fn range(source: &Source, rule: &Attributes, workers: &Workers) -> Result<Option
 }
 
 impl NewCodecs {
-    /// Compares what the codecs make of a chunk's codes with CF's arithmetic.
+    /// Compares the codecs' values for a chunk's codes with those of CF's arithmetic.
     fn check(&self, region: &Region, codes: &[u8], found: &[u8]) -> Result<Checked> {
         let Self { rule, decoding: Decoding { arithmetic, .. }, .. } = self;
         let decoded = arithmetic.decoded_type();

@@ -147,7 +147,7 @@ pub(crate) fn invert(
         closest(tried, |d| (d.differing, d.max_ulps))
     };
     let best = match best(Arrangement::keeps_fill)? {
-        // The error names what becomes of the fill value.
+        // The error names the value that the fill value becomes.
         None => best(|_, _, _| true)?,
         found => found,
     };

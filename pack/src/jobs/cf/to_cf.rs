@@ -79,7 +79,7 @@ pub struct ToCfReport {
     pub chunks: u64,
     /// Elements that CF masks, and that have the fill value, a number, before: only a map gives it.
     pub masked_fill_values: u64,
-    /// The links that lead out of the input: what they lead to was read.
+    /// The links that lead out of the input; their targets were read.
     #[serde(skip_serializing_if = "OutsideLinks::is_empty")]
     pub outside_links: OutsideLinks,
 }
@@ -256,7 +256,7 @@ fn line(source: &Source) -> Line {
     Line { slope, shift, unit: unit_roundoff(source.element_type()) }
 }
 
-/// The value codecs alone, without what their maps say.
+/// The value codecs without their maps.
 fn without_maps(source: &Source) -> Result<Chain> {
     let mut codecs = source.codecs().value_codecs();
     for codec in &mut codecs {

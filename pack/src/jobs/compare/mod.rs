@@ -55,7 +55,7 @@ pub struct CompareJob {
     /// Without a tolerance, checks each element against the bound that the attribute `recast` of `b` records; if it
     /// records none, elements must be equal.
     pub recorded: bool,
-    /// Checks these, if there are any, in place of what is recorded.
+    /// The requirements to check, if there are any, in place of the recorded ones.
     pub requirements: Vec<Requirement>,
     /// Values that mean "missing", besides those that attributes name.
     pub missing: Vec<JsonScalar>,
@@ -64,7 +64,7 @@ pub struct CompareJob {
     pub recommendations: Option<Recommendations>,
     /// Whether somebody recommends the requirements, if that was asked.
     pub recommended: Option<Recommended>,
-    /// For single arrays of groups, what their options ask decoded values to keep, as [`crate::GroupJob::rules`].
+    /// The requirements on single arrays of groups, as [`crate::GroupJob::rules`].
     pub rules: Vec<ArrayRule>,
     /// Requirements are measured, and a requirement that is not kept is no failure.
     pub measures_only: bool,

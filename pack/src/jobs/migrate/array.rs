@@ -86,7 +86,7 @@ pub struct ArrayMigration {
     pub elements: Differences,
     /// A further step that the array needs, if any.
     pub hint: Option<String>,
-    /// The links that lead out of the input: what they lead to was read.
+    /// The links that lead out of the input; their targets were read.
     #[serde(skip_serializing_if = "OutsideLinks::is_empty")]
     pub outside_links: OutsideLinks,
     /// Where the array is now.

@@ -66,7 +66,7 @@ fn is_kept(folder: &Path, name: &str) -> bool {
     fs::read(folder.join(name)).is_ok_and(|bytes| has(&backup(folder, name), &bytes))
 }
 
-/// Refuses to replace what another migration has kept. What a killed run has kept is the document itself.
+/// Refuses to replace documents that another migration has kept. A document that a killed run has kept is the current one.
 fn refuse_other_backup(folder: &Path, name: &str) -> Result<()> {
     let kept = backup(folder, name);
     if kept.symlink_metadata().is_err() || is_kept(folder, name) {

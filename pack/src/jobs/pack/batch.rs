@@ -72,7 +72,7 @@ impl PackJob {
         }
     }
 
-    /// The same with what is recommended for the array, beside its own goals.
+    /// The same with the recommendation for the array beside its own goals.
     ///
     /// # Errors
     /// Something is recommended that is not known here or cannot be kept beside the options; without a goal, nothing is

@@ -125,7 +125,7 @@ pub struct PackReport {
     pub seconds: f64,
     /// The bytes of all elements divided by that time.
     pub bytes_per_second: u64,
-    /// The links that lead out of the input: what they lead to was read.
+    /// The links that lead out of the input; their targets were read.
     #[serde(skip_serializing_if = "OutsideLinks::is_empty")]
     pub outside_links: OutsideLinks,
     /// The chunks of the array.

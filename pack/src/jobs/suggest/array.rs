@@ -55,7 +55,7 @@ pub struct SuggestJob {
     pub input: PathBuf,
     /// How it would be packed, without a bound.
     pub options: PackOptions,
-    /// Recommendations, of which the report has what they come to.
+    /// Recommendations; the report has the one for the array.
     pub recommendations: Option<Recommendations>,
     /// For a group: the `recast.toml` that commands in the report name; the job does not write it.
     pub config: Option<PathBuf>,
@@ -76,7 +76,7 @@ impl SuggestJob {
     /// Looks at an array; [`Self::run_path`] is for groups, too.
     ///
     /// # Errors
-    /// Options that say what to keep, for that is the question; an array that cannot be read, or packed with no bound, such
+    /// Options with a requirement, because the bound is the question; an array that cannot be read, or packed with no bound, such
     /// as one with infinities.
     pub fn run(&self, runtime: &Runtime) -> std::result::Result<SuggestReport, Error> {
         check(&self.options)?;
@@ -191,7 +191,7 @@ impl SuggestFromBlocks {
         })
     }
 
-    /// The same with what is recommended for the array: by what it says of itself, and by the coordinates among the nodes of its
+    /// The same with the recommendation for the array, found by its own metadata and by the coordinates among the nodes of its
     /// group.
     #[must_use]
     pub fn recommended(

@@ -146,7 +146,7 @@ impl SuggestJob {
 
 impl SuggestGroupReport {
     /// A `recast.toml` with a table for each array, for [`crate::ArrayRule::list_from_toml`] and `recast pack --config`.
-    /// Comments say what the bound and other bounds cost.
+    /// Comments tell the cost of the bound and of other bounds.
     ///
     /// # Errors
     /// Options that cannot be written as TOML.
@@ -190,7 +190,7 @@ impl SuggestGroupReport {
             (None, None) if report.ladder.is_empty() => {
                 return Ok(text + "skip = true\n");
             }
-            // Any bound might be less than what is recommended.
+            // Any bound might be less strict than the recommendation.
             (None, None) if self.follows_recommendations => {
                 return Ok(text + "skip = true\n# error-over-range = 0.001\n");
             }

@@ -73,7 +73,7 @@ impl SuggestReport {
     }
 }
 
-/// A bound, with what it costs and loses.
+/// A bound, with its cost and its loss.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Rung {
     /// The bound: the largest allowed |decoded − original|.

@@ -188,7 +188,7 @@ impl DataType {
         }
     }
 
-    /// The fill value as Zarr v3 has it; without one, what readers of Zarr v2 take. `order` is that of the bytes of an
+    /// The fill value as Zarr v3 has it; without one, the value that readers of Zarr v2 take. `order` is that of the bytes of an
     /// element.
     pub(super) fn fill_value(
         &self,

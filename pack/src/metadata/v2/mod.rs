@@ -26,7 +26,7 @@ pub(crate) fn older_attributes(location: &Location, name: &str) -> Result<Map<St
     document.map_or_else(|| Ok(Map::new()), |document| object(document, name))
 }
 
-/// `.zarray` of an array of Zarr v2, or what stands for it in Zarr v1.
+/// `.zarray` of an array of Zarr v2, or its counterpart in Zarr v1.
 pub(crate) fn older_array(name: &str, document: Document) -> Result<Value> {
     if name == META {
         return Ok(serde_json::to_value(zarrs_recast::metadata_v2_from_v1(&document?)?)?);
