@@ -66,7 +66,7 @@ pub struct FloatFormat {
     pub mantissa_bits: u32,
     /// A normal number is 1.mantissa · 2^(exponent field − bias).
     pub bias: i32,
-    /// What stands for zero, infinity and NaN.
+    /// The encodings of zero, infinity and NaN.
     pub specials: Specials,
 }
 

@@ -201,7 +201,7 @@ impl RunError {
     }
 }
 
-/// Text that is not what it should be: the name of a type, a rounding, a scalar.
+/// Invalid text for the name of a type, a rounding, or a scalar.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{text:?} is not {expected}")]
 pub struct ParseError {
@@ -228,7 +228,7 @@ impl ParseError {
         &self.text
     }
 
-    /// What it should be.
+    /// The kind of text that is expected.
     #[must_use]
     pub fn expected(&self) -> &str {
         &self.expected

@@ -1,4 +1,4 @@
-//! What a block shows of elements that need the reference: gathered without a branch, and looked at once, behind the loop.
+//! The evidence that a block has elements that need the reference: gathered without a branch, and looked at once, behind the loop.
 //!
 //! It is gathered in cells, through shared references. For each `&mut` LLVM would note in every instruction that it inlines
 //! that nothing else refers to the same; with a dozen functions one inside the other that takes long to compile.
@@ -9,7 +9,7 @@ use num_traits::Zero as _;
 
 use crate::simd::{CompareLanes, Float, Int, IntElement, Mask, MaskLanes, Unit};
 
-/// What is gathered: nothing of what never fails, and both of two operations.
+/// Gathered evidence: nothing for operations that never fail, and both for two operations.
 pub(crate) trait Evidence<S> {
     /// Of no element.
     fn none(simd: S) -> Self;
@@ -52,7 +52,7 @@ macro_rules! in_registers {
                 self.0.set(unit.fold(self.0.get(), #[inline(always)] |$all, $x| $join));
             }
 
-            /// What was gathered.
+            /// The gathered evidence.
             #[inline(always)]
             pub(crate) fn get(&self) -> R {
                 self.0.get()

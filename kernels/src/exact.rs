@@ -52,7 +52,7 @@ impl Exact {
         }
     }
 
-    /// Of the element with these bits, what it shares with all elements of its type that are equal by value, and with no other.
+    /// A key of the element with these bits, common to all elements of its type that are equal by value, and to no others.
     #[inline(always)]
     pub(crate) fn key(self, bits: u64) -> u64 {
         match self {
@@ -79,7 +79,7 @@ pub(crate) trait Encode: Copy {
 /// How a value comes to a type that has not all values.
 #[derive(Clone, Copy)]
 pub(crate) struct Policy {
-    /// What is to be added to the quarters of a unit of positive and of negative values, before their two last bits are cut.
+    /// The numbers to add to the quarters of a unit of positive and of negative values, before their two last bits are cut.
     increments: [u64; 2],
     /// One more where the number of whole units is odd.
     to_even: bool,
@@ -104,7 +104,7 @@ impl Policy {
     }
 }
 
-/// magnitude · 2^exponent in quarters, which suffice to round it to an integer: what is less sets the last bit.
+/// magnitude · 2^exponent in quarters, which suffice to round it to an integer: a smaller rest sets the last bit.
 #[inline(always)]
 fn quarters(magnitude: u64, exponent: i32) -> u64 {
     let places = exponent + 2;

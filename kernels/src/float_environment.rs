@@ -57,7 +57,7 @@ mod register {
         pub(super) fn enter() -> Self {
             let found = read();
             let caller = with_defaults(found).map(|defaults| {
-                // SAFETY: `defaults` is what was read, which the CPU accepts, but for the bits of the
+                // SAFETY: `defaults` is the value that was read, which the CPU accepts, but for the bits of the
                 // environment, which take the values that Rust assumes them to have. So nothing that
                 // the compiler has moved across this is computed otherwise than Rust specifies.
                 unsafe { write(defaults) };
@@ -78,8 +78,8 @@ mod register {
         }
     }
 
-    /// Makes the compiler forget what it knows about a value. What is computed from it is computed after
-    /// this and after what comes before this; the value itself is complete by then.
+    /// Makes the compiler forget its knowledge about a value. Results of the value are computed after
+    /// this call and after the code before it; the value itself is complete by then.
     #[inline(always)]
     pub(super) fn opaque<T>(value: &mut T) {
         // SAFETY: there is no instruction in it. The compiler must assume that the assembly reads and
@@ -109,7 +109,7 @@ mod register {
         /// All exceptions masked, to nearest, subnormals kept: the contents after a reset.
         const DEFAULT: u32 = 0x1f80;
 
-        /// What the register must hold instead, if it does not hold the default.
+        /// The value that the register must hold instead, if it does not hold the default.
         #[inline]
         pub(super) fn with_defaults(found: u32) -> Option<u32> {
             (found & ENVIRONMENT != DEFAULT).then_some(found & !ENVIRONMENT | DEFAULT)
@@ -149,7 +149,7 @@ mod register {
 
         pub(super) type State = u64;
 
-        /// What the register must hold instead, if it does not hold the default. All of its bits are about
+        /// The value that the register must hold instead, if it does not hold the default. All of its bits are about
         /// the environment (the status flags are in FPSR), and the default is zero: to nearest, no
         /// flushing (FZ, FZ16, FIZ), no default NaN (DN), no alternative behaviour (AH, AHP, NEP), no
         /// trap; the others are reserved as zero or only matter to AArch32.

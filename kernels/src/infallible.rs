@@ -1,6 +1,6 @@
 //! Whether steps can fail for any element at all.
 //!
-//! Casts and scales are monotone: what lies between two values stays between their images. So a few values stand for all
+//! Casts and scales are monotone: a value between two values stays between their images. So a few values stand for all
 //! of a type: its ends, zero, infinities and NaN. The entries of a map and `wrap` are not monotone; what may leave
 //! them is added.
 
@@ -37,7 +37,7 @@ fn images(values: &[Scalar], step: &Step) -> Option<Vec<Scalar>> {
             return None;
         }
         Step::Cast(cast) => {
-            // A key of the map may be an end, and what lies beside it would be forgotten: only keys that are no numbers count.
+            // A key of the map may be an end, and the values beside it would be forgotten: only keys that are no numbers count.
             let (numbers, others): (Vec<_>, Vec<_>) =
                 cast.map.iter().copied().partition(|(key, _)| key.is_finite());
             let plain = Cast { map: others.into(), ..cast.clone() };

@@ -27,7 +27,7 @@ const SCANNED: usize = 8;
 /// in the second-level cache.
 const SPARSE: usize = 1 << 15;
 
-/// What is added to the start of a bucket of more than [`ALWAYS_COMPARED`] entries.
+/// The number added to the start of a bucket of more than [`ALWAYS_COMPARED`] entries.
 const IS_LONG: u32 = 1 << 31;
 
 /// Entries whose keys are near each other, by key.
@@ -64,7 +64,7 @@ impl DenseTable {
     }
 }
 
-/// What no choice of keys can know.
+/// A number that no choice of keys can know.
 #[cfg(feature = "std")]
 fn seed() -> [u64; 4] {
     use std::hash::{BuildHasher, RandomState};

@@ -1,7 +1,7 @@
 //! Which vector instructions the kernels use: the only place that names CPU features.
 //!
 //! A level with vectors is a file in [`simd`](crate::simd), whose token is the proof that the CPU has its features; an
-//! arm of [`with_level`] hands it to what binds kernels.
+//! arm of [`with_level`] hands it to the code that binds kernels.
 
 use alloc::vec::Vec;
 #[cfg(target_arch = "x86_64")]
@@ -76,7 +76,7 @@ pub(crate) const HAS_SCALAR: bool = cfg!(any(feature = "scalar", not(target_feat
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Level {
-    /// What every CPU of the architecture has. A program for WebAssembly that is compiled for Simd128 has it only with the
+    /// The instructions of every CPU of the architecture. A program for WebAssembly that is compiled for Simd128 has it only with the
     /// feature `scalar`.
     Scalar,
     /// x86-64 with AVX2, FMA, BMI2 and F16C.
@@ -102,7 +102,7 @@ impl Level {
 
     /// Whether this CPU has the level, and this build its kernels.
     ///
-    /// Without the feature `std`, a CPU has what the program is compiled for: the scalar level and Neon
+    /// Without the feature `std`, a CPU has the levels that the program is compiled for: the scalar level and Neon
     /// need nothing, Avx2 `-C target-cpu=x86-64-v3`, Avx512 `-C target-cpu=x86-64-v4`.
     #[must_use]
     pub fn is_available(self) -> bool {

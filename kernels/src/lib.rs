@@ -89,7 +89,7 @@ pub use {bytemuck, half};
 
 #[cfg(recast_poison)]
 std::thread_local! {
-    /// What the bytes of a thread's buffers are before a stage fills them, in builds that test that no plan shows them
+    /// The bytes of a thread's buffers before a stage fills them, in builds that test that no plan shows them
     /// (`.ci/asan.sh`).
     pub static POISON: core::cell::Cell<u8> = const { core::cell::Cell::new(0) };
 }

@@ -1,6 +1,6 @@
 //! The one loop: elements pass through registers in groups, from input to output, once.
 //!
-//! A [`Body`] says what becomes of a group. Most are [`Units`]: four units are loaded and widened one after
+//! A [`Body`] converts a group. Most are [`Units`]: four units are loaded and widened one after
 //! the other, pass through an [`Each`], and are narrowed and stored together. So few registers are alive at
 //! a time that 64-bit elements fit into AVX2's sixteen. [`Then`] joins two `Each`s. All of it is composed at
 //! compile time and inlined into one function per body and level, [`Simd::vectorize`].
@@ -12,7 +12,7 @@ use crate::evidence::Evidence;
 use crate::simd::{I8s, I16s, Simd};
 use crate::stages::{self, Borrowed, GRANULE, Input, Kernel, Output, Run, Stage, run_whole};
 
-/// What becomes of a group of elements.
+/// The conversion of a group of elements.
 ///
 /// # Safety
 /// `group` reads no more than `S::BYTES` elements of the first size in `SIZES`, and initialises as many of the second size,
@@ -20,7 +20,7 @@ use crate::stages::{self, Borrowed, GRANULE, Input, Kernel, Output, Run, Stage, 
 pub(crate) unsafe trait Body<S: Simd>: Copy + Send + Sync + 'static {
     /// Size in bytes of an input and of an output element.
     const SIZES: (usize, usize);
-    /// What shows, gathered over a block, that an element in it needs the reference.
+    /// The evidence, gathered over a block, that an element of the block needs the reference.
     type Fail: Evidence<S>;
 
     /// Converts a group.
@@ -29,7 +29,7 @@ pub(crate) unsafe trait Body<S: Simd>: Copy + Send + Sync + 'static {
     /// `from` is valid for reading `S::BYTES` input elements, `to` for writing as many output elements.
     unsafe fn group(self, simd: S, from: *const u8, to: *mut u8, fail: &Self::Fail);
 
-    /// Whether what was gathered says that an element needs the reference.
+    /// Whether the evidence says that an element needs the reference.
     fn failed(self, simd: S, fail: &Self::Fail) -> bool;
 }
 
@@ -101,7 +101,7 @@ pub(crate) unsafe trait Load<S: Simd>: Copy + Send + Sync + 'static {
     unsafe fn load<const UNIT: usize>(self, simd: S, p: *const u8, apart: usize) -> Self::Unit;
 }
 
-/// What becomes of a unit.
+/// The operation on a unit.
 pub(crate) trait Each<S: Simd, In>: Copy + Send + Sync + 'static {
     type Out: Copy;
     /// As [`Body::Fail`]; each of the four units of a group gathers its own, which do not wait for each other.
@@ -176,7 +176,7 @@ where
     }
 }
 
-/// What a load reads, and what becomes of it at once, which never fails.
+/// A load, and an operation on its units that never fails.
 #[derive(Clone, Copy)]
 pub(crate) struct LoadThen<L, E>(pub(crate) L, pub(crate) E);
 
@@ -312,7 +312,7 @@ impl<S: Simd, In, A: Each<S, In>, B: Each<S, A::Out>> Each<S, In> for Then<A, B>
     }
 }
 
-/// An [`Each`] that never fails: the type, its units, and what becomes of one.
+/// An [`Each`] that never fails: the type, its units, and the operation on a unit.
 macro_rules! infallible {
     ($([$($generics:tt)*] $type:ty: $in:ty => $out:ty $(where S: $level:ident)?,
         |$self:ident, $simd:ident, $x:ident| $body:expr;)*) => {$(
@@ -359,7 +359,7 @@ pub(crate) struct Retry {
     pub(crate) only_long: bool,
 }
 
-/// More elements than a block between two stages has: there, what fails would be tried in each block anew.
+/// More elements than a block between two stages has: there, a plan that fails would be tried in each block anew.
 const LONG: usize = 4096;
 
 /// The number of elements that are tried first, and then fifteen times as many: what fails at once costs little. Of a long

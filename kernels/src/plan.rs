@@ -249,7 +249,7 @@ impl Plan {
     /// Buffers of differing or broken lengths, or the first element that cannot be converted; then
     /// the output's contents are unspecified.
     pub fn run(&self, input: &[u8], output: &mut [u8]) -> Result<(), RunError> {
-        // SAFETY: what is written there comes from stages and the reference, which initialise it.
+        // SAFETY: stages and the reference write there, and initialise all of it.
         self.run_uninit(input, unsafe { stages::as_output(output) })
     }
 
@@ -602,7 +602,7 @@ impl Plan {
         const LEAST: usize = 16_384;
         let (source, target) = (self.source(), self.target());
         let threads = rayon::current_num_threads();
-        // Two pieces for each thread even out what the threads are given besides.
+        // Two pieces for each thread even out the threads' other work.
         let piece = (output.len() / target.size()).div_ceil(2 * threads);
         let piece = piece.next_multiple_of(CACHE_LINE).max(LEAST);
         if threads == 1 || output.len() <= piece * target.size() {
@@ -677,7 +677,7 @@ const ROWS_BYTES: usize = 8192;
 const _: () =
     assert!(IN_PLACE_BYTES.is_multiple_of(stages::GRANULE * 8), "a whole number of granules");
 
-/// Bytes of input from which on each block asks for the next: half of what second-level caches hold. It
+/// Bytes of input from which on each block asks for the next: half of a second-level cache. It
 /// gains where more is read than written, by a third and more from main memory, and loses elsewhere.
 const PREFETCHED_BYTES: usize = 1 << 20;
 

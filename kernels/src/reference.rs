@@ -1,4 +1,4 @@
-//! One element after the other, plainly right: what every kernel is compared with, and what runs when a kernel has flagged
+//! One element after the other, plainly right: the code that every kernel is compared with, and that runs when a kernel has flagged
 //! a block.
 //!
 //! Casts are integer arithmetic (`exact.rs`). Scale and offset are the operations of the CPU, or of integers
@@ -107,7 +107,7 @@ pub fn run(input: Scalar, steps: &[Step], index: usize) -> Result<Scalar, CastEr
     })
 }
 
-/// What a loop over elements makes of one.
+/// The operation of a loop on one element.
 fn one(
     value: Scalar,
     target: ElementType,
@@ -129,7 +129,7 @@ struct Failed {
     reason: Reason,
 }
 
-/// Puts what `f` makes of each element in its place, up to the first that fails.
+/// Puts the result of `f` for each element in its place, up to the first element that fails.
 #[inline(always)]
 fn for_each(elements: &mut [u64], f: impl Fn(u64) -> Result<u64, Reason>) -> Done {
     for (index, element) in elements.iter_mut().enumerate() {
@@ -229,7 +229,7 @@ fn cast_all(
     map: Option<&Map>,
 ) -> Done {
     with_formats!(source, target, (decode, encode) => match map {
-        // A copy keeps what a NaN carries.
+        // A copy keeps the payload of a NaN.
         None if source == target => Ok(()),
         None => for_each(elements, |bits| encode.encode(decode.decode(bits), policy)),
         Some(map) => for_each(elements, |bits| {
@@ -326,7 +326,7 @@ impl Wide for f64 {
     }
 }
 
-/// To nearest-even; what is out of range fails.
+/// To nearest-even; a value out of range fails.
 const NEAREST: Policy = Policy::new(Rounding::NearestEven, OutOfRange::Error);
 
 /// A float in a type that has all values of its own.

@@ -62,7 +62,7 @@ impl Scalar {
         Some(Self::from_bits(element_type, bits))
     }
 
-    /// Reads what [`Display`](fmt::Display) writes: a whole number for an integer type; for a float type
+    /// Reads the text that [`Display`](fmt::Display) writes: a whole number for an integer type; for a float type
     /// `NaN`, `Infinity`, `-Infinity`, or a number, which is read as f64 (f32 for `float32`) and rounded to
     /// the type, each time to the nearest.
     ///
@@ -282,7 +282,7 @@ impl Scalar {
         let greatest = Self::max(self.element_type).to_f64();
         let reads_back = |text: &str| {
             text.parse::<f64>().is_ok_and(|read| {
-                // Not 450 for 448: a reader may refuse what is beyond the greatest value.
+                // Not 450 for 448: a reader may refuse a number beyond the greatest value.
                 read.abs() <= greatest
                     && Scalar::from(read).cast(
                         self.element_type,

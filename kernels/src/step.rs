@@ -1,4 +1,4 @@
-//! What a plan does to each element: casts and scale-and-offset, with their parameters.
+//! The steps of a plan for each element: casts and scale-and-offset, with their parameters.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -57,7 +57,7 @@ impl Rounding {
 
 named!(Rounding);
 
-/// What becomes of a rounded value beyond the target's largest or smallest finite value.
+/// The treatment of a rounded value beyond the target's largest or smallest finite value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OutOfRange {
@@ -93,7 +93,7 @@ impl OutOfRange {
 
 named!(OutOfRange);
 
-/// What an [`Affine`] step does when finite input overflows to infinity.
+/// The treatment of finite input that overflows to infinity in an [`Affine`] step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FloatOverflow {
@@ -136,7 +136,7 @@ pub struct Cast {
     pub target: ElementType,
     /// How inexact values are rounded.
     pub rounding: Rounding,
-    /// What becomes of values beyond the target's range.
+    /// The treatment of values beyond the target's range.
     pub out_of_range: OutOfRange,
     /// Pairs of input and output. An input equal by value to a key (any NaN to a NaN key, 0 to −0)
     /// gives that pair's output, before anything else; the first match wins.
@@ -249,7 +249,7 @@ pub struct Affine {
     pub offset: Option<Scalar>,
     /// Multiplies in [`Step::Scale`], divides in [`Step::InverseScale`]. Must be finite and not zero.
     pub scale: Option<Scalar>,
-    /// What happens when finite float input overflows.
+    /// The treatment of finite float input that overflows.
     pub overflow: FloatOverflow,
 }
 

@@ -1,4 +1,4 @@
-//! [`Serialize`] and [`Deserialize`] of what plans are made of, with the feature `serde`. Types, roundings and the like are their
+//! [`Serialize`] and [`Deserialize`] of the parts of plans, with the feature `serde`. Types, roundings and the like are their
 //! names. A scalar is its type and its bits, which keep −0 and a NaN's payload in every format.
 
 use alloc::string::String;

@@ -90,7 +90,7 @@ pub(super) fn bind<S: Simd>(
     })
 }
 
-/// What a load gives.
+/// The result of a load.
 pub(super) fn kept<S: Simd, L: Load<S, Unit: Unit<S>>>(simd: S, load: L) -> Stage {
     stage(simd, Units(load, Same, StoreFull))
 }
@@ -159,7 +159,7 @@ where
 pub(super) struct Float16Target {
     /// `float16`, or else `bfloat16`.
     pub(super) is_float16: bool,
-    /// Whether what is out of range fails.
+    /// Whether a value out of range fails.
     pub(super) fails: bool,
 }
 
@@ -215,7 +215,7 @@ where
     })
 }
 
-/// float32, which `each` gives, to `float16`; what is out of range becomes infinite.
+/// float32, which `each` gives, to `float16`; a value out of range becomes infinite.
 fn as_f16<S, L, E>(simd: S, load: L, each: E, rounding: impl Round) -> Stage
 where
     S: Simd,
@@ -264,7 +264,7 @@ where
     })
 }
 
-/// What becomes of numbers beyond float32, on the way to a narrower float.
+/// The treatment of numbers beyond float32, on the way to a narrower float.
 #[derive(Clone, Copy)]
 pub(super) enum Beyond {
     /// They become infinite.

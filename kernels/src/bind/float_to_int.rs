@@ -435,7 +435,7 @@ where
     Some(general)
 }
 
-/// As [`to_short`], without a kernel for what is not clamped.
+/// As [`to_short`], without a kernel for values that are not clamped.
 fn one_to_short<S, L>(simd: S, load: L, target: Target, rounding: impl Round) -> Option<Stage>
 where
     S: Simd,
@@ -514,7 +514,7 @@ fn lower_limit<S: Simd, U: FloatUnit<S>>(min: f64, rounding: Rounding) -> U::Sca
     }
 }
 
-/// To 8 and 16 bits; what does not fit fails.
+/// To 8 and 16 bits; a value that does not fit fails.
 fn checked<S, L, E>(simd: S, load: L, each: E, target: Target) -> Option<Stage>
 where
     S: Simd,
@@ -604,7 +604,7 @@ trait ToWide<S: Simd>: FloatUnit<S> {
         Self::checked_32(simd, load, target).or_else(|| Self::clamped_32(simd, load, target))
     }
 
-    /// To 32 bits; what is out of range fails. None for other widths and range modes.
+    /// To 32 bits; a value out of range fails. None for other widths and range modes.
     fn checked_32<L: Load<S, Unit = Self>>(simd: S, load: L, target: Target) -> Option<Stage>;
 
     /// To 32 bits, clamped to the range. None for other widths and range modes.
@@ -619,7 +619,7 @@ trait ToWide<S: Simd>: FloatUnit<S> {
     /// To 64 bits, of numbers of small magnitude; others fail.
     fn small_64(takes_negative: bool) -> impl Each<S, Self, Out = I64s<S>>;
 
-    /// To 64 bits; what is out of range fails.
+    /// To 64 bits; a value out of range fails.
     fn checked_64<const SIGNED: bool>() -> impl Each<S, Self, Out = I64s<S>>;
 
     /// Integral float64; NaN and infinities fail.

@@ -18,7 +18,7 @@ use crate::stages::Stage;
 use crate::{Cast, ElementType, OutOfRange};
 use alloc::vec::Vec;
 
-/// What a cast does with the values of its source, besides changing their width.
+/// The effect of a cast on the values of its source, besides their width.
 #[derive(Clone, Copy)]
 struct Conversion {
     source: IntType,
@@ -86,7 +86,7 @@ pub(super) fn bind<S: Simd>(
     })
 }
 
-/// A checked or clamped cast to a type that is no wider, whose entry becomes what no value of the source does.
+/// A checked or clamped cast to a type that is no wider, whose entry becomes a number that no value of the source becomes.
 fn keyed<S: Simd>(simd: S, key: i64, value: i64, conversion: Conversion) -> Option<Stage> {
     use Width::{W8, W16, W32, W64};
     /// Whatever its width, a value stands in the registers as its low bits.
@@ -143,7 +143,7 @@ pub(super) fn to_sub_byte<S: Simd>(simd: S, cast: &Cast) -> Stage {
     }
 }
 
-/// What is done with integers of every width.
+/// The operation on integers of every width.
 pub(super) trait EachInt<S: Simd>:
     Each<S, I8s<S>, Out = I8s<S>>
     + Each<S, I16s<S>, Out = I16s<S>>
@@ -257,7 +257,7 @@ fn from_32<S: Simd, F: EachInt<S>>(simd: S, front: F, conversion: Conversion) ->
     match conversion.mode {
         Mode::Low => narrow::low(simd, Int32, front, target.width),
         Mode::Error => {
-            // From `uint32`, what the target does not have has upper bits as a signed integer, too.
+            // From `uint32`, a value beyond the target has upper bits as a signed integer, too.
             let signed = source.signed && target.signed;
             narrow::checked(simd, Int32, front, IntType { signed, ..target }, conversion.outside())
         }
@@ -269,7 +269,7 @@ fn from_32<S: Simd, F: EachInt<S>>(simd: S, front: F, conversion: Conversion) ->
     }
 }
 
-/// What 64-bit integers, which `each` makes signed ones of 32 bits, saturate to.
+/// The saturated results of 64-bit integers, which `each` makes signed integers of 32 bits.
 fn saturated<S, E>(simd: S, each: E, target: IntType) -> Stage
 where
     S: Simd,

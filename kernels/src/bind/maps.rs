@@ -15,7 +15,7 @@ use crate::{Cast, ElementType, Format, Level, Scalar};
 /// Keys besides NaN that elements are compared with one after the other; more are looked up.
 const COMPARED: usize = 8;
 
-/// The map of `cast` as one among elements of the wide type `domain`, if each output is what some value there casts to.
+/// The map of `cast` as one among elements of the wide type `domain`, if some value there casts to each output.
 pub(super) fn preimages(entries: &[Entry], domain: ElementType, cast: &Cast) -> Option<Vec<Entry>> {
     if entries.len() > COMPARED + 1 {
         return None;
@@ -54,7 +54,7 @@ pub(super) fn lookup(
     Some(lookup.stage())
 }
 
-/// What finds elements of a wide type by so many keys, which `key` gives by their places. Up to [`COMPARED`] besides NaN are
+/// The search for elements of a wide type among so many keys, which `key` gives by their places. Up to [`COMPARED`] besides NaN are
 /// compared with, more are looked up.
 fn search(
     len: usize,
@@ -76,7 +76,7 @@ fn search(
                 None => KeySearch::Hashed(KeyTable::new(len, key), read_keys::<T>),
             };
         }
-        // Without a key but NaN, zero is one that gives what no key does.
+        // Without a key but NaN, zero is a key with the number of no key.
         let keys: [_; COMPARED] = filled_up(&few, few.first().copied().unwrap_or((T::zeroed(), 0)));
         KeySearch::Compare(level.bind_vectorized(CompareKeys { keys, nan }))
     }

@@ -1,4 +1,4 @@
-//! Stages of what comes to 32-bit lanes and goes to 8 or 16 bits; none for wider targets.
+//! Stages from 32-bit lanes to 8 or 16 bits; none for wider targets.
 
 use super::class::{IntType, Width};
 use super::variants::with_bool;
@@ -21,7 +21,7 @@ where
     })
 }
 
-/// What does not fit `to` fails; `outside` has the bits that what fits, less the least of it, does not set.
+/// A value beyond `to` fails; `outside` has the bits that no value of `to`, less the least value, sets.
 pub(super) fn checked<S, L, E>(
     simd: S,
     load: L,

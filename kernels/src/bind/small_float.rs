@@ -22,7 +22,7 @@ use crate::{Cast, ElementType, FloatFormat, Format, OutOfRange, Rounding, Specia
 /// The upper half of `float16`.
 const E5M2: FloatFormat = FloatFormat { mantissa_bits: 2, ..BINARY16 };
 
-/// What `each` and `store` make of a one-byte float as float32.
+/// The stage with `each` and `store` behind a one-byte float as float32.
 fn decoded<S, E, T>(simd: S, format: FloatFormat, each: E, store: T) -> Stage
 where
     S: Simd,

@@ -44,7 +44,7 @@ pub(super) fn bind_table(source: ElementType, steps: &[Step], level: Level) -> S
 }
 
 /// The stage of a table of bytes, if the level has vectors: where an element fails, stands a byte that is no output. There
-/// is one, for what fails leaves fewer than 256 outputs.
+/// is one, for elements that fail leave fewer than 256 outputs.
 fn byte_table(results: &[Option<Scalar>], level: Level) -> Option<Stage> {
     let outputs: Vec<Option<u8>> = results.iter().map(|result| result.map(native)).collect();
     let unused = (0..=u8::MAX).find(|byte| !outputs.contains(&Some(*byte)));

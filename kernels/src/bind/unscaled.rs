@@ -52,7 +52,7 @@ pub(super) fn bind<S: Simd>(
 /// Values that are compared with the division at a time.
 const CHECKED: usize = 1024;
 
-/// What a reciprocal of the scale lacks.
+/// The part of the inverse that a reciprocal of the scale lacks.
 fn rest<T: Float>(scale: T, reciprocal: T) -> T {
     (-reciprocal).mul_add(scale, T::one()) / scale
 }
@@ -219,7 +219,7 @@ fn divides<F: FloatElement>(stage: &Stage, source: IntType, by: &InverseScale<F>
         divided.extend(piece.map(|x| F::from_f64(x.into()) / by.scale + by.offset));
         decoded.resize(divided.len(), by.offset);
         let stages = slice::from_ref(stage);
-        // SAFETY: `run_all` writes what the stage has initialised.
+        // SAFETY: `run_all` writes nothing but bytes that the stage has initialised.
         let refused = run_all(stages, codes, unsafe { as_output(&mut decoded) });
         // As bytes, which tell −0 from 0.
         !refused

@@ -24,7 +24,7 @@ macro_rules! with_rounding {
 }
 pub(super) use with_rounding;
 
-/// The body with a constant that is what `$value` is, for kernels that differ by it.
+/// The body with a constant equal to `$value`, for kernels that differ by it.
 macro_rules! with_bool {
     ($value:expr, $name:ident => $body:expr) => {
         if $value {

@@ -39,7 +39,7 @@ where
                 (false, true, true) => x / scale + offset,
             },
         );
-        // A NaN or an infinity may stay what it is.
+        // A NaN or an infinity may stay as it is.
         Finite.apply(simd, y.zip(x, Float::where_finite), fail);
         y
     }

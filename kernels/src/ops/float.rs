@@ -84,7 +84,7 @@ pub(crate) struct ScaleAndReplace<T> {
 pub(crate) struct InverseScale<T> {
     pub(crate) scale: T,
     pub(crate) reciprocal: T,
-    /// What the reciprocal lacks.
+    /// The part of the inverse that the reciprocal lacks.
     pub(crate) rest: T,
     pub(crate) offset: T,
 }
@@ -99,14 +99,14 @@ pub(crate) struct Unscale<T> {
     pub(crate) offset: T,
 }
 
-/// What `unscale` makes of floats, but for up to two, which it branches on, always the same way.
+/// The results of `unscale`, but for up to two keys. The branches on them always go the same way.
 #[derive(Clone, Copy)]
 pub(crate) struct ReplaceAndUnscale<T> {
     pub(crate) unscale: Unscale<T>,
     pub(crate) keys: [Option<(T, T)>; 2],
 }
 
-/// What `unscale` makes of floats, but for one.
+/// The results of `unscale`, but for one key.
 #[derive(Clone, Copy)]
 pub(crate) struct ReplaceAndInverseScale<T> {
     pub(crate) unscale: InverseScale<T>,
@@ -131,7 +131,7 @@ pub(crate) struct Clamped<T> {
     pub(crate) max: T,
 }
 
-/// The least value in place of NaN, and of what is below it; a number below `limit` fails.
+/// The least value in place of NaN, and of smaller values; a number below `limit` fails.
 #[derive(Clone, Copy)]
 pub(crate) struct AtLeastOrNan<T> {
     pub(crate) min: T,

@@ -18,7 +18,7 @@ use crate::simd::{
 pub(super) const INFINITY_F32: i32 = 0x7f80_0000;
 pub(super) const QUIET_F32: i32 = 0x0040_0000;
 
-/// float64 to float32 in the direction of `R`; what rounds beyond the greatest value becomes infinite.
+/// float64 to float32 in the direction of `R`; a value that rounds beyond the greatest becomes infinite.
 #[derive(Clone, Copy)]
 pub(crate) struct ToF32<R>(pub(crate) R);
 
@@ -73,7 +73,7 @@ fn to_f32<S: Simd>(simd: S, x: F64s<S>, rounding: impl Round) -> F32s<S> {
 /// 2^128.
 const TWO_P128: f64 = 340_282_366_920_938_463_463_374_607_431_768_211_456.0;
 
-/// As [`Register::beyond_tie`]; NaN and infinities stay what they are.
+/// As [`Register::beyond_tie`]; NaN and infinities stay as they are.
 #[inline(always)]
 fn finite_beyond_tie<S, T>(x: Register<S, T>) -> Register<S, T>
 where
@@ -88,7 +88,7 @@ where
 pub(crate) struct OddF32;
 
 /// float64 to float32, to odd, on the way to a format of at most 11 bits of precision in the direction of `R`.
-/// What is beyond float32 becomes infinite.
+/// A value beyond float32 becomes infinite.
 #[derive(Clone, Copy)]
 pub(crate) struct OddForShort<R>(pub(crate) R);
 
@@ -110,7 +110,7 @@ fn fold_unit<S: Simd, const COUNT: u32>(x: F64s<S>) -> F64s<S> {
     )
 }
 
-/// 14 bits stay, which float32 has down to 2^−136; what is less rounds as [`TINY`] does.
+/// 14 bits stay, which float32 has down to 2^−136; a smaller value rounds as [`TINY`] does.
 const DROPPED_FOR_SHORT: u32 = f64::MANTISSA_DIGITS - 14;
 /// 2^−140: less than half of every short format's least subnormal, and a subnormal float32.
 const TINY: f64 = f64::from_bits((1023 - 140) << 52);
@@ -150,8 +150,8 @@ pub(crate) struct FiniteToBf16<R>(pub(crate) Bf16Carry<R>);
 #[derive(Clone, Copy)]
 pub(crate) struct ToBits;
 
-/// What is added to the bits of a float32 so that their upper half is rounded in the direction of `R`. Infinity stays:
-/// its lower half is zero, and what is added is less than one unit of the upper.
+/// The number that is added to the bits of a float32, so that their upper half is rounded in the direction of `R`. Infinity stays:
+/// its lower half is zero, and the number is less than one unit of the upper half.
 #[derive(Clone, Copy)]
 pub(crate) struct Bf16Carry<R> {
     rounding: R,
@@ -193,7 +193,7 @@ lanewise! {
         x.is_nan().select(F32s::from_bits(x.to_bits() | QUIET_F32), x)
     };
     [R: Round] BeforeF16<R>: F32s<S>, |self, x| match self.0.rounding() {
-        // To nearest, the conversion makes infinite by itself what is out of range.
+        // To nearest, the conversion itself makes values out of range infinite.
         Rounding::NearestEven => x,
         Rounding::NearestAway => finite_beyond_tie(x),
         Rounding::TowardsZero | Rounding::TowardsPositive | Rounding::TowardsNegative => {

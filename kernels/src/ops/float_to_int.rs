@@ -13,7 +13,7 @@ use crate::simd::{
     NearestEven, Pair, Register, Round, Simd, TWO_P63,
 };
 
-/// Rounds, for targets of at most 16 bits. What does not fit 32 bits, and NaN, becomes a value that does not
+/// Rounds, for targets of at most 16 bits. A value that does not fit 32 bits, and NaN, becomes a value that does not
 /// fit 16; where the level makes NaN 0, NaN fails.
 #[derive(Clone, Copy)]
 pub(crate) struct ToI32<R>(pub(crate) R);
@@ -35,7 +35,7 @@ impl<S: Simd, U: FloatUnit<S>, R: Round> Each<S, U> for ToI32<R> {
     }
 }
 
-/// Rounds what lies between 0 and `last`, for levels where NaN converts to 0. All else fails, be it −0 or a
+/// Rounds values between 0 and `last`, for levels where NaN converts to 0. All else fails, be it −0 or a
 /// negative number that rounds to 0: as unsigned integers, the bits of those are greater.
 #[derive(Clone, Copy)]
 pub(crate) struct FromZero<R> {
@@ -61,7 +61,7 @@ impl<S: Simd, R: Round> Each<S, F32s<S>> for FromZero<R> {
     }
 }
 
-/// Rounds what it [takes](ClampedToI32::takes); what does not fit 32 bits is clamped to them, and NaN becomes anything.
+/// Rounds values that it [takes](ClampedToI32::takes). A value beyond 32 bits is clamped to these, and NaN becomes anything.
 #[derive(Clone, Copy)]
 pub(crate) struct ClampedToI32<R>(pub(crate) R);
 
@@ -83,8 +83,8 @@ infallible! {
     [U: FloatUnit<S>, R: Round] ClampedToI32<R>: U => I32s<S>, |self, simd, x| x.to_i32(simd, self.0);
 }
 
-/// Rounds, for levels where what does not fit 32 bits, and NaN, becomes the least integer ([`Simd::INVALID_IS_MIN`]). That
-/// fails, and what becomes negative unless it is to be taken.
+/// Rounds, for levels where a value beyond 32 bits, and NaN, becomes the least integer ([`Simd::INVALID_IS_MIN`]). Such a value
+/// fails, and so does a negative result unless `takes_negative`.
 #[derive(Clone, Copy)]
 pub(crate) struct ToI32Fitting<R> {
     pub(crate) takes_negative: bool,
@@ -125,7 +125,7 @@ impl<S: Simd, U: FloatUnit<S>> Each<S, U> for ToI32OrLeast {
     }
     #[inline(always)]
     fn failed(self, simd: S, fail: &Self::Fail) -> bool {
-        // Any limit serves that float32 has and that lies between what 16 and 32 bits hold.
+        // Any limit serves that float32 has and that lies between the limits of 16 and 32 bits.
         let limit = U::Scalar::from_f64(f64::from(TWO_P31 / 2.0));
         U::Register::splat(simd, limit).any_lt(fail.get())
     }
@@ -140,7 +140,7 @@ fn not_of_magic<S: Simd>(sum: I64s<S>) -> I64s<S> {
     )
 }
 
-/// Rounds what is within ±2^31, or for float64 within ±2^51, into the low bits of 32; what is beyond fails, and NaN.
+/// Rounds values within ±2^31, or for float64 within ±2^51, into the low bits of 32; values beyond fail, and NaN.
 #[derive(Clone, Copy)]
 pub(crate) struct LowBits;
 
@@ -179,7 +179,7 @@ impl<S: Simd> Each<S, F64s<S>> for LowBits {
     }
 }
 
-/// `float64` to 32 bits, signed or not; what does not round into the range fails.
+/// `float64` to 32 bits, signed or not; a value that does not round into the range fails.
 #[derive(Clone, Copy)]
 pub(crate) struct F64ToI32Checked {
     /// The least value of the target.
@@ -284,7 +284,7 @@ where
     x.ge(least) & x.lt(beyond)
 }
 
-/// float32 to `int32`; what does not round into the range fails. From 2^24 on a float32 is integral, so the
+/// float32 to `int32`; a value that does not round into the range fails. From 2^24 on a float32 is integral, so the
 /// range of the value is that of the rounded one.
 #[derive(Clone, Copy)]
 pub(crate) struct CheckedI32;
@@ -304,7 +304,7 @@ impl<S: Simd> Each<S, F32s<S>> for CheckedI32 {
     }
 }
 
-/// float32 to `uint32`; what does not round into the range fails.
+/// float32 to `uint32`; a value that does not round into the range fails.
 #[derive(Clone, Copy)]
 pub(crate) struct CheckedU32;
 
@@ -401,7 +401,7 @@ lanewise! {
     };
 }
 
-/// Integral float64 to 64 bits, signed or not; what is out of range fails.
+/// Integral float64 to 64 bits, signed or not; a value out of range fails.
 #[derive(Clone, Copy)]
 pub(crate) struct Checked64<const SIGNED: bool>;
 
@@ -421,7 +421,7 @@ impl<S: Simd, const SIGNED: bool> Each<S, F64s<S>> for Checked64<SIGNED> {
     }
 }
 
-/// Integral float32 as it is; what is out of the range of 64 bits, signed or not, fails.
+/// Integral float32 as it is; a value out of the range of 64 bits, signed or not, fails.
 #[derive(Clone, Copy)]
 pub(crate) struct CheckedF32<const SIGNED: bool>;
 

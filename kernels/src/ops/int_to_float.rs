@@ -59,7 +59,7 @@ fn nearest<S: Simd, const SIGNED: bool>(simd: S, x: I64s<S>) -> F64s<S> {
     )
 }
 
-/// What `nearest + error` is in the direction of `R`, where `nearest` is its nearest-even, and not zero unless the
+/// `nearest + error` rounded in the direction of `R`, where `nearest` is its nearest-even, and not zero unless the
 /// error is.
 #[inline(always)]
 fn in_direction<S: Simd>(nearest: F64<S>, error: F64<S>, rounding: impl Round) -> F64<S> {

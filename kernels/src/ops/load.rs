@@ -9,7 +9,7 @@ fn unit<S: Simd, const UNIT: usize, const SIZE: usize>(p: *const u8) -> *const u
     p.wrapping_add(UNIT * (S::BYTES / 4) * SIZE)
 }
 
-/// Two registers of 64-bit lanes, which are `apart`, by what loads one of them.
+/// Two registers of 64-bit lanes, which are `apart`; `load` loads one of them.
 #[inline(always)]
 fn pair<S: Simd, const UNIT: usize, const SIZE: usize, R>(
     p: *const u8,

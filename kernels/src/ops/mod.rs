@@ -1,4 +1,4 @@
-//! What becomes of elements: each algorithm once, over the registers of any level ([`Simd`](crate::simd::Simd)).
+//! The arithmetic of elements: each algorithm once, over the registers of any level ([`Simd`](crate::simd::Simd)).
 
 pub(crate) mod affine;
 pub(crate) mod bytes;

@@ -105,7 +105,7 @@ pub(crate) struct DecodeByF16 {
     /// As in [`DecodeSmallFloat`].
     to_special: i16,
     nan: i16,
-    /// What the bits are to be multiplied with.
+    /// The factor of the bits.
     scale: f32,
 }
 
@@ -227,7 +227,7 @@ unsafe impl<S: Simd> Load<S> for DecodeE8m0 {
 
 /// Encodes float32 in a format of sign, exponent and mantissa, in the low bits of 32. The sum with the power of two
 /// that has the result's unit in the last place rounds to nearest-even, and counts those units; the error of the
-/// sum says how another rounding differs. With `FAILS`, what rounds out of range fails; else it becomes infinity,
+/// sum says how another rounding differs. With `FAILS`, a value that rounds out of range fails; else it becomes infinity,
 /// or the greatest finite value.
 #[derive(Clone, Copy)]
 pub(crate) struct EncodeSmallFloat<R, const FAILS: bool> {
@@ -236,7 +236,7 @@ pub(crate) struct EncodeSmallFloat<R, const FAILS: bool> {
     /// The least normal number, as bits of float32.
     min_normal: i32,
     sign_shift: u32,
-    /// The magnitude of the greatest finite value, and what stands for those out of range.
+    /// The magnitude of the greatest finite value, and the magnitude in place of those out of range.
     max: i32,
     overflow: i32,
     nan: i32,
@@ -332,7 +332,7 @@ pub(crate) struct AsSmallFloat<const FAILS: bool> {
     sign_shift: u32,
     /// One less than half a unit in the last place of the format.
     below_half: i16,
-    /// The magnitude of the greatest finite value, and what stands for those out of range.
+    /// The magnitude of the greatest finite value, and the magnitude in place of those out of range.
     max: i16,
     overflow: i16,
     nan: i16,

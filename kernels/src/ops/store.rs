@@ -29,7 +29,7 @@ unsafe impl<S: Simd, const SIGNED: bool> Store<S, I32s<S>> for CheckedI8<SIGNED>
         apart: usize,
         fail: &Self::Fail,
     ) {
-        // What does not fit 16 bits saturates, and still does not fit 8.
+        // A value beyond 16 bits saturates, and still does not fit 8.
         let low = simd.pack_i32_to_i16::<true>(a, b);
         let high = simd.pack_i32_to_i16::<true>(c, d);
         fail.add(if SIGNED { (low + 128) | (high + 128) } else { low | high });

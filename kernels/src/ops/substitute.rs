@@ -7,7 +7,7 @@ use crate::simd::{
     F32s, F64, F64s, Float, I16s, I32s, I64s, Int, IntElement, Register, Simd, TableLanes,
 };
 
-/// What `each` makes of integers, but for one: `value` in place of the output of `key`.
+/// The results of `each` for integers, but for one: `value` in place of the result of `key`.
 #[derive(Clone, Copy)]
 pub(crate) struct ReplaceKey<E, V> {
     pub(crate) key: i64,
@@ -16,14 +16,14 @@ pub(crate) struct ReplaceKey<E, V> {
     pub(crate) each: E,
 }
 
-/// What `each` makes float32 of integers, but for up to two, which it branches on, always the same way.
+/// The results of `each`, float32 of integers, but for up to two keys. The branches on them always go the same way.
 #[derive(Clone, Copy)]
 pub(crate) struct ReplaceKeys<E> {
     pub(crate) keys: [Option<(i64, f64)>; 2],
     pub(crate) each: E,
 }
 
-/// What integers of type `U` become, lane by lane.
+/// The results for integers of type `U`, lane by lane.
 pub(crate) trait OfInt<S: Simd, U> {
     type Value: Copy + Send + Sync + 'static;
 
@@ -140,9 +140,9 @@ pub(crate) struct SubstituteInts<const N: usize> {
 /// Elements of a 16-bit float in place of such, as bits.
 #[derive(Clone, Copy)]
 pub(crate) struct SubstituteShorts<const N: usize> {
-    /// Patterns, none of them NaN, with what they become; unused places repeat another entry.
+    /// Patterns, none of them NaN, with their replacements; unused places repeat another entry.
     pub(crate) entries: [(u16, u16); N],
-    /// The greatest magnitude that is no NaN, and what NaN becomes.
+    /// The greatest magnitude that is no NaN, and the replacement of NaN.
     pub(crate) nan: (u16, u16),
 }
 
@@ -151,7 +151,7 @@ pub(crate) struct SubstituteShorts<const N: usize> {
 #[derive(Clone, Copy)]
 pub(crate) struct PerfectHash<T> {
     multiplier: T,
-    /// In a place that no key has stands one of another place, which no element that comes here equals.
+    /// An unused place holds a key that hashes elsewhere, so no element that hashes here equals it.
     keys: [T; 8],
     values: [T; 8],
 }

@@ -287,7 +287,7 @@ impl Avx2 {
         Register::new(self, self.avx2._mm256_blend_epi32::<0b1010_1010>(low.raw, high.raw))
     }
 
-    /// Puts what was packed once in order.
+    /// Puts a register that was packed once in order.
     #[inline(always)]
     fn order(self, a: I) -> I {
         self.avx2._mm256_permute4x64_epi64::<0b11_01_10_00>(a)

@@ -288,7 +288,7 @@ impl<const VBMI: bool> Avx512<VBMI> {
         f._mm512_inserti64x4::<1>(f._mm512_castsi256_si512(low), high)
     }
 
-    /// Puts what was packed once in order.
+    /// Puts a register that was packed once in order.
     #[inline(always)]
     fn order(self, a: I) -> I {
         let order: [u64; 8] = [0, 2, 4, 6, 1, 3, 5, 7];

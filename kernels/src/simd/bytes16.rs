@@ -1,4 +1,4 @@
-//! What NEON and WebAssembly's `simd128` share: registers of 16 bytes, which are widened by halves, and packing that keeps
+//! The common part of NEON and WebAssembly's `simd128`: registers of 16 bytes, which are widened by halves, and packing that keeps
 //! the order.
 
 use super::Simd;

@@ -7,13 +7,13 @@
 
 use super::round::Round;
 
-/// What a lane holds.
+/// The element of a lane.
 pub(crate) trait SimdElement: Copy + Send + Sync + 'static {
     /// The integer of its width, by which masks are told apart.
     type Bits: SimdElement;
 }
 
-/// What an integer lane holds.
+/// The element of an integer lane.
 pub(crate) trait IntElement: SimdElement<Bits = Self> {
     /// The low bits.
     fn truncated(x: i64) -> Self;
@@ -42,7 +42,7 @@ impl SimdElement for f64 {
     type Bits = i64;
 }
 
-/// What a float lane holds.
+/// The element of a float lane.
 pub(crate) trait FloatElement: SimdElement + bytemuck::Pod + num_traits::Float {
     /// This value, exactly or to nearest-even.
     fn from_f64(x: f64) -> Self;
@@ -138,7 +138,7 @@ pub(crate) trait ShiftLanes<T>: IntLanes<T> {
     fn shr<const N: i32>(self, a: Self::Raw) -> Self::Raw;
 }
 
-/// What comparisons give of lanes as wide as the integer `T`.
+/// The results of comparisons of lanes as wide as the integer `T`.
 pub(crate) trait MaskLanes<T>: Lanes<T> {
     type Mask: Copy;
 

@@ -1,4 +1,4 @@
-//! Vector registers, and what the instructions of a level do with them.
+//! Vector registers, and the instructions of a level on them.
 //!
 //! [`Simd`] and the traits of [`lanes`] have the operations, each one to a few instructions, without defaults: a
 //! level that lacks one does not compile. A level is a file beside this one, which implements them on a token; a
@@ -105,7 +105,7 @@ pub(crate) unsafe trait Simd:
     /// The bytes of each element of `SIZE` bytes in reverse.
     fn swap_bytes<const SIZE: usize>(self, a: I8s<Self>) -> I8s<Self>;
 
-    // Float to integer, for what rounds into the integer's range; for the rest see `INVALID_IS_MIN`.
+    // Float to integer, for values that round into the integer's range; for others see `INVALID_IS_MIN`.
     /// `NearestAway` is right for magnitudes below 2^22; beyond, the result may be one too far from zero.
     fn f32_to_i32(self, a: F32s<Self>, rounding: impl Round) -> I32s<Self>;
     /// `NearestAway` is right for magnitudes below 2^51, which is all that fits.
@@ -121,7 +121,7 @@ pub(crate) unsafe trait Simd:
     // Float to float; NaNs become quiet and keep their sign and leading payload bits.
     fn f16_to_f32(self, a: I16s<Self>) -> [F32s<Self>; 2];
     fn f32_to_f64(self, a: F32s<Self>) -> F64s<Self>;
-    /// To nearest-even; what overflows becomes infinite.
+    /// To nearest-even; a value that overflows becomes infinite.
     fn f64_to_f32(self, a: F64s<Self>) -> F32s<Self>;
     /// In the direction of the rounding as IEEE 754 has it; see [`Simd::ROUNDS_F16`]. Not for `NearestAway`.
     fn f32_to_f16(self, a: F32s<Self>, b: F32s<Self>, rounding: impl Round) -> I16s<Self>;

@@ -328,7 +328,7 @@ floats! {
         [vrndnq_f64 vrndq_f64 vrndpq_f64 vrndmq_f64 vrndaq_f64];
 }
 
-// What pulp lacks.
+// Instructions that pulp lacks.
 
 #[inline]
 #[target_feature(enable = "neon")]
@@ -659,7 +659,7 @@ impl LookUpBytes for Neon {
         let mut found = self.neon.vqtbl4q_u8(first, at.raw);
         for quarter in rest {
             at = at - 64;
-            // Keeps what was found where the number is in another quarter.
+            // Keeps the earlier result where the number is in another quarter.
             found = self.neon.vqtbx4q_u8(found, quarter, at.raw);
         }
         Register::new(self, found)

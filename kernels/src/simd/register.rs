@@ -24,7 +24,7 @@ pub(crate) struct Mask<S: MaskLanes<T>, T> {
     raw: S::Mask,
 }
 
-/// What an operation on a register `R` takes beside it: another, or a value for every lane.
+/// The second operand of an operation on a register `R`: another register, or a value for every lane.
 pub(crate) trait Operand<R>: Copy {
     fn like(self, register: R) -> R;
 }

@@ -220,7 +220,7 @@ impl TableLanes<i32> for Simd128 {
     }
     #[inline(always)]
     fn look_up(self, [low, high]: [v128; 2], numbers: v128) -> v128 {
-        // The numbers of the four bytes of each value. What is beyond a register is 0.
+        // The numbers of the four bytes of each value. A number beyond a register gives 0.
         let first = i32x4_mul(numbers, i32x4_splat(0x0404_0404));
         let bytes = i32x4_add(first, i32x4_splat(0x0302_0100));
         let beyond = i8x16_sub(bytes, i8x16_splat(16));
@@ -290,7 +290,7 @@ floats! {
         f64x2_nearest f64x2_trunc f64x2_ceil f64x2_floor;
 }
 
-/// `a` where the mask is set, else `b`; written out, so that the compiler sees what a zero on one side leaves.
+/// `a` where the mask is set, else `b`; written out, so that the compiler sees the effect of a zero on one side.
 #[inline(always)]
 fn select(mask: v128, a: v128, b: v128) -> v128 {
     v128_or(v128_and(a, mask), v128_andnot(b, mask))
@@ -345,7 +345,7 @@ fn narrow_to_f16(x: v128) -> v128 {
     // Subnormal numbers of float16 count in units of 2^-24, as do numbers from 1/2 to 1 of float32.
     let half = f32x4_splat(0.5);
     let subnormal = i32x4_sub(f32x4_add(magnitude, half), half);
-    // The exponent less 112, and what rounds to nearest-even as the 13 bits are dropped.
+    // The exponent less 112, and the number that rounds to nearest-even as the 13 bits are dropped.
     let odd = v128_and(u32x4_shr(magnitude, 13), i32x4_splat(1));
     let rounds = i32x4_add(odd, i32x4_splat(0xfff - (112 << 23)));
     let normal = u32x4_shr(i32x4_add(magnitude, rounds), 13);

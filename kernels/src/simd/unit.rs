@@ -22,7 +22,7 @@ pub(crate) unsafe trait Unit<S>: Copy + 'static {
         b: Self,
         f: impl Fn(Self::Register, Self::Register) -> Self::Register + Copy,
     ) -> Self;
-    /// `f` of what was gathered, from `start` on, and each register.
+    /// `f` of the gathered value, `start` at first, and each register.
     fn fold<A: Copy>(self, start: A, f: impl Fn(A, Self::Register) -> A + Copy) -> A;
     /// # Safety
     /// `p`, of any alignment, is valid for writing a unit.

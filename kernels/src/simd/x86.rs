@@ -1,4 +1,4 @@
-//! What AVX2 and AVX-512 share: how instructions become operations. pulp's safe instructions are methods of the tokens of
+//! The common part of AVX2 and AVX-512: how instructions become operations. pulp's safe instructions are methods of the tokens of
 //! features, `$token`, which a level's token has; `I` is a level's register of integers.
 
 use core::arch::x86_64::{

@@ -71,7 +71,7 @@ impl<S: NativeInt + AsPrimitive<T>, T: NativeInt> ElementOp for IntAs<S, T> {
     }
 }
 
-/// Integer to integer. What is not in `min..=max`, the target's range as far as the source reaches it, is clamped, or needs
+/// Integer to integer. A value outside `min..=max`, the target's range as far as the source reaches it, is clamped, or needs
 /// the reference.
 #[derive(Clone, Copy)]
 pub(crate) struct IntInRange<S, T, const CLAMPS: bool> {
@@ -106,7 +106,7 @@ where
 }
 
 /// Float to an integer of at most 16 bits, to nearest-even: with `SCALES` of `(x − offset) · scale`, and with `MAPS` of a
-/// value in place of NaN. What is out of range is clamped, or needs the reference, as NaN and infinities do, which may be
+/// value in place of NaN. A value out of range is clamped, or needs the reference, as NaN and infinities do, which may be
 /// products of finite elements.
 ///
 /// The integer is the low bits of the sum with [`NativeFloat::MAGIC`], signed or not, so `T` is unsigned.
@@ -225,7 +225,7 @@ impl<S: NativeInt + AsPrimitive<F>, F: NativeFloat, const MAPS: bool> ElementOp
     }
 }
 
-/// f64 to f32, to nearest-even. What is out of range becomes infinite, or needs the reference.
+/// f64 to f32, to nearest-even. A value out of range becomes infinite, or needs the reference.
 #[derive(Clone, Copy)]
 pub(crate) struct Narrow<const CLAMPS: bool>;
 

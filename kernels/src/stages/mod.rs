@@ -180,7 +180,7 @@ pub(crate) fn unwritten() -> MaybeUninit<u8> {
     MaybeUninit::uninit()
 }
 
-/// What begins a cache line. Elsewhere, vectors in a buffer would straddle two lines or not, as the stack happens to lie.
+/// Aligned to a cache line. Elsewhere, vectors in a buffer would straddle two lines or not, as the stack happens to lie.
 #[repr(align(64))]
 struct Aligned<T>(T);
 
