@@ -260,7 +260,7 @@ impl Chain {
         self.inner.legacy_byte_order
     }
 
-    /// What users of the chain should know.
+    /// Warnings for users of the chain.
     #[must_use]
     pub fn warnings(&self) -> &[Warning] {
         &self.inner.warnings

@@ -404,7 +404,7 @@ pub(crate) struct Show {
     pub(crate) quiet: bool,
 }
 
-/// What a job may use and read.
+/// The resources and places that a job may use.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Resources {
     /// Threads to work with; by default one for each processor.

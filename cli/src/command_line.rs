@@ -8,7 +8,7 @@ use recast_pack::text::as_shown;
 
 static ARGUMENTS: OnceLock<Vec<String>> = OnceLock::new();
 
-/// Keeps the command's name and arguments, without what is secret in them; those of the first call stay.
+/// Keeps the command's name and arguments, without secrets; those of the first call stay.
 pub(crate) fn keep(arguments: &[OsString]) {
     let text = |argument: &OsString| as_shown(Path::new(argument));
     ARGUMENTS.get_or_init(|| arguments.iter().map(text).collect());

@@ -230,7 +230,7 @@ mod tests {
         }
     }
 
-    /// Small arrays draw nothing of their own: what is drawn is limited by the time it takes, here to one drawing a second
+    /// Small arrays draw nothing of their own: drawing is limited by the time it takes, here to one drawing a second
     /// after the first ones.
     #[test]
     fn a_group_of_many_small_arrays_is_drawn_a_few_times() {

@@ -149,7 +149,7 @@ impl Chain {
         &self.codecs
     }
 
-    /// What a user of the chain should know, one line each.
+    /// Warnings for users of the chain, a line each.
     #[getter]
     fn warnings(&self) -> Vec<String> {
         self.bound.warnings().iter().map(ToString::to_string).collect()

@@ -122,7 +122,7 @@ pub(crate) struct Choice {
     options: String,
     /// The number of earlier candidates that some element refuted.
     refuted: usize,
-    /// What [`Self::check`] found in this process.
+    /// The findings of [`Self::check`] in this process.
     compared: Mutex<Compared>,
 }
 

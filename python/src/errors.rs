@@ -1,4 +1,4 @@
-//! Errors of runs and of what Python passes, as Python exceptions.
+//! Errors of runs and of arguments from Python, as Python exceptions.
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -39,9 +39,9 @@ struct Compare {
     a: PathBuf,
     b: PathBuf,
     tolerance: Option<[f64; 2]>,
-    /// Whether to judge, and by what `b` records if nothing is required.
+    /// Whether to judge, and by the requirements that `b` records if none are given.
     judges: bool,
-    /// What to require of all arrays, and of single ones of a group.
+    /// The requirements on all arrays, and on single arrays of a group.
     options: Options,
     rules: BTreeMap<String, Options>,
     recommendations: Option<Recommended>,
@@ -130,7 +130,7 @@ fn run(request: &Request, interrupt: Arc<AtomicBool>, progress: Arc<Seen>) -> Re
     }
 }
 
-/// A report as JSON, with what Python shows of it.
+/// A report as JSON, with the texts that Python shows.
 fn answer(report: &(impl Serialize + Shown), failure: Option<&str>) -> Value {
     let (text, html) = report.text_and_html();
     let failure = failure.map(shown);

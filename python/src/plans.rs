@@ -80,7 +80,7 @@ impl Number {
     }
 }
 
-/// What a plan does.
+/// The work of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Operation {
     Cast { rounding: Rounding, out_of_range: OutOfRange, map: Vec<(Number, Number)> },

@@ -10,7 +10,7 @@ use recast_pack::{Pass, Progress};
 /// How often Python is called.
 const INTERVAL: Duration = Duration::from_millis(100);
 
-/// What a job has told about its progress.
+/// The progress that a job has told.
 #[derive(Default)]
 pub(crate) struct Seen {
     pass: Mutex<Option<Running>>,

@@ -16,7 +16,7 @@ use crate::choosing::Node;
 use crate::errors::{pack_error, read_json, read_options};
 use crate::jobs::{Recommended, until_done};
 
-/// Says what is recommended for the arrays of a group, by what they and their coordinates say of themselves.
+/// Finds the recommendations for the arrays of a group, by the metadata of the arrays and of their coordinates.
 #[pyclass(frozen, module = "zarr_recast._core")]
 pub(crate) struct Advisor {
     by: Recommendations,
@@ -35,7 +35,7 @@ impl Advisor {
 }
 
 impl Advisor {
-    /// A request with what is recommended for the array at a path.
+    /// A request with the recommendation for the array at a path.
     fn advise(
         &self,
         asked: recast_pack::SuggestFromBlocks,

@@ -1,4 +1,4 @@
-//! What all codecs share: their names, the form around a configuration, and what they are bound to.
+//! The common part of all codecs: their names, the form around a configuration, and the types that they are bound to.
 
 use recast_kernels::{ElementType, Step};
 use serde_json::{Map, Value};
@@ -67,6 +67,6 @@ pub(crate) struct BoundCodec {
     pub(crate) target: ElementType,
     pub(crate) encode: Vec<Step>,
     pub(crate) decode: Vec<Step>,
-    /// What users of this codec should know.
+    /// Warnings for users of this codec.
     pub(crate) warning: Option<Warning>,
 }

@@ -166,7 +166,7 @@ impl Bound {
         self.refuse(WarningKind::FillInexact, "BindOptions::fill_check = Open lets it pass")
     }
 
-    /// Refuses such a change of the fill value, unless the user has chosen what is refused, or legacy codecs, which
+    /// Refuses such a change of the fill value, unless the user has chosen it, or legacy codecs, which
     /// are for existing arrays, make it.
     fn refuse(&self, change: WarningKind, way_out: &str) -> Result<(), CodecError> {
         if self.settings.options.is_some() || self.codecs.iter().any(Codec::is_legacy) {

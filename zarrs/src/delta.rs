@@ -33,7 +33,7 @@ pub(crate) const NAME_V2: &str = "delta";
 /// The differences of neighbouring elements of a chunk in C order, as numcodecs computes them: the first element is
 /// kept, integers wrap, and the sums wrap back.
 ///
-/// What numcodecs would lose is an error: a difference that is out of range for a narrower `astype`, and
+/// A loss of numcodecs is an error: a difference that is out of range for a narrower `astype`, and
 /// floating-point numbers whose differences do not add up to them again.
 #[derive(Debug)]
 pub(crate) struct Delta {

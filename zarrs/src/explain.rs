@@ -23,7 +23,7 @@ const FEATURES: [(&str, &str); 15] = [
     ("zstd", "zstd"),
 ];
 
-/// Explains why zarrs does not open an array, and what to enable or change.
+/// Explains why zarrs does not open an array, and names the feature to enable or the metadata to change.
 ///
 /// ```
 /// use zarrs::array::ArrayMetadata;

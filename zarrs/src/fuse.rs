@@ -56,7 +56,7 @@ pub fn fused<TStorage: ?Sized>(array: Array<TStorage>) -> Array<TStorage> {
     }
 }
 
-/// What runs each group of neighbouring codecs in one pass; none if no codecs of this crate are neighbours.
+/// The codec that runs each group of neighbouring codecs in one pass; none if no codecs of this crate are neighbours.
 fn replacements(codecs: &[Arc<dyn ArrayToArrayCodecTraits>]) -> Option<Replacements> {
     let ours: Vec<Option<&RecastCodec>> =
         codecs.iter().map(|codec| codec.as_any().downcast_ref()).collect();

@@ -22,7 +22,7 @@ use zarrs::plugin::{ExtensionName, ZarrVersion};
 /// The codec's name in Zarr v3.
 pub(crate) const NAME: &str = "transpose";
 
-/// zarrs' codec, which does what is not about whole chunks.
+/// zarrs' codec, which does everything but whole chunks.
 #[derive(Debug)]
 pub(crate) struct Transpose {
     theirs: Arc<TransposeCodec>,

@@ -87,7 +87,7 @@ impl Report for FromCfReport {
     }
 }
 
-/// What becomes of elements that CF cannot tell from missing ones.
+/// The fate of elements that CF cannot tell from missing ones, in words.
 pub(super) const MASKED: &str = "with the fill value will be missing";
 
 /// Attributes in place of codecs.

@@ -114,7 +114,7 @@ impl Report for GroupComparison {
     }
 }
 
-/// What `--metrics` adds.
+/// The rows that `--metrics` adds.
 fn metrics(found: &Metrics, table: &mut Table) {
     let correlation = found.correlation.map(|correlation| format!("{correlation:.10}"));
     table.row("correlation", correlation.as_deref().unwrap_or("none: all values of one are equal"));

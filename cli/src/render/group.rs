@@ -12,7 +12,7 @@ use super::pack::{beyond, clamping, keeps, notes, readers};
 use super::report::Report;
 use super::table::Table;
 
-/// A job's words for what became of the arrays of a group.
+/// A job's words for the outcomes of the arrays of a group.
 pub(super) struct Words {
     pub(super) done: &'static str,
     pub(super) kept: &'static str,
@@ -51,7 +51,7 @@ pub(super) fn reports<R>(arrays: &[ArrayOutcome<R>]) -> impl Iterator<Item = (&s
     arrays.iter().filter_map(|one| Some((one.array.as_str(), one.report()?)))
 }
 
-/// The end of a line about an array: what is required of it, and what was reached.
+/// The end of a line about an array: its requirements, and the measured errors.
 pub(super) fn required(all: &[Reached]) -> String {
     all.iter().map(|one| format!("; {one}")).collect::<Vec<_>>().concat()
 }
@@ -82,7 +82,7 @@ pub(super) fn recommended<'a>(
 /// A row names at most this many arrays.
 const MOST_NAMED: usize = 3;
 
-/// Adds rows about what a group that was written lacks, and where it was read from.
+/// Adds rows about the parts that a written group lacks, and about the place of its input.
 pub(super) fn warnings<R>(report: &GroupReport<R>, table: &mut Table) {
     for warning in &report.warnings {
         table.row("warning", warning);

@@ -128,7 +128,7 @@ fn way_out(report: &PackReport, limits: [Option<Scalar>; 2], is_of_group: bool) 
     format!("; --limits {least} {greatest} forbids that")
 }
 
-/// What decoded values are beyond the data, and whether that is more than the rounding of float32, which nobody looks for.
+/// How far decoded values go beyond the data, and whether that is more than the rounding of float32, which nobody looks for.
 pub(super) fn beyond(report: &PackReport, is_of_group: bool) -> Option<(String, bool)> {
     let ((least, greatest), kept) = report.decoded_range.zip(report.kept_range)?;
     let magnitude = kept.0.to_f64().abs().max(kept.1.to_f64().abs());
@@ -182,7 +182,7 @@ fn rows_of_counts(report: &PackReport, table: &mut Table) {
     }
 }
 
-/// What the report of a group says of each array, too: what became of values that keep no bound, and what to look at.
+/// The rows that each array of a group has in the report, too: values that keep no bound, and advice.
 pub(super) fn notes(report: &PackReport, is_of_group: bool) -> Vec<(&'static str, String)> {
     let counts = &report.counts;
     let mut notes = Vec::new();
@@ -253,7 +253,7 @@ fn rows_of_sizes(report: &PackReport, table: &mut Table) {
     table.row("stored", format!("{sizes}; {memory}{}", disk.unwrap_or_default()));
 }
 
-/// What was required and reached, if that is more than a bound of the error of every element, or somebody recommends it.
+/// The requirements and the measured errors, if there is more than a bound of the error of every element, or a recommendation.
 pub(super) fn keeps(report: &PackReport) -> &[Reached] {
     let PackReport { requirements, recommended, .. } = report;
     let asked: Vec<Requirement> = requirements.iter().map(|one| one.requirement).collect();

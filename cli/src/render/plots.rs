@@ -11,7 +11,7 @@ use plotters::prelude::*;
 use recast_pack::report::{Axis, CellMap, Charts, Histogram, Plane};
 use recast_pack::text::{bytes, count, measured, visible};
 
-/// A plot, and what it shows.
+/// A plot, and its caption.
 #[derive(Debug)]
 pub(crate) struct Figure {
     pub(crate) caption: String,
@@ -350,7 +350,7 @@ pub(super) fn curve_of_sizes(points: &[(f64, f64, bool)]) -> Result<Figure> {
     Ok(Figure::new("Estimated size over the bound; dots are the marked bounds".to_owned(), &svg))
 }
 
-/// What each bit of the values tells about its neighbour, as bars; those from `end` on are pale.
+/// The information of each bit of the values about the same bit of a neighbour, as bars; those from `end` on are pale.
 pub(super) fn bars_of_information(bits: &[f64], end: Option<usize>) -> Result<Figure> {
     let x = 0.5..bits.len() as f64 + 0.5;
     let x = Side {

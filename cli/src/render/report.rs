@@ -26,7 +26,7 @@ pub(crate) trait Report {
         table
     }
 
-    /// What people copy: codecs from a dry run, or commands.
+    /// Text to copy: codecs from a dry run, or commands.
     fn to_copy(&self) -> Option<String> {
         None
     }
@@ -51,7 +51,7 @@ pub(crate) trait Report {
         Ok(sections)
     }
 
-    /// What failed, if there is a report all the same.
+    /// The failed check, if there is a report all the same.
     fn failure(&self) -> Option<String> {
         None
     }
