@@ -81,7 +81,7 @@ fn unsupported(name: &Bound<'_, PyString>) -> PyErr {
     })
 }
 
-/// The data type that `NumPy` makes of an object that is no name; NumPy reads `None` as no data type, without an error.
+/// The data type that `NumPy` makes of an object that is no name; `NumPy` reads `None` as no data type, without an error.
 pub(crate) fn read_descr<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArrayDescr>> {
     if object.is_none() {
         return Err(PyTypeError::new_err(
