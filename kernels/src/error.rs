@@ -189,8 +189,19 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// The same error in a run whose first `elements` went before this one's.
-    pub(crate) fn after(self, elements: usize) -> Self {
+    /// The same error, its index counted from so many elements before the run's first one: for callers that run a plan over one
+    /// piece after another.
+    ///
+    /// ```
+    /// use recast_kernels::{Cast, ElementType, Plan, RunError};
+    /// # fn main() -> Result<(), recast_kernels::BuildError> {
+    /// let plan = Plan::builder(ElementType::Int8).cast(Cast::new(ElementType::UInt8)).build()?;
+    /// let error = plan.run(&(-1_i8).to_ne_bytes(), &mut [0]).unwrap_err();
+    /// assert!(matches!(error.after(64), RunError::Element(error) if error.index == 64));
+    /// # Ok(()) }
+    /// ```
+    #[must_use]
+    pub fn after(self, elements: usize) -> Self {
         match self {
             Self::Element(error) => CastError { index: error.index + elements, ..error }.into(),
             other @ (Self::Length { .. }

@@ -164,25 +164,9 @@ fn run_in_memory(
     let count = FRESH / to;
     let pieces = input.chunks(count * from).zip(output.chunks_mut(count * to));
     for (number, (input, output)) in pieces.enumerate() {
-        run_piece(plan, input, output, number * count)?;
+        plan.run_uninit(input, output).map_err(|error| error.after(number * count))?;
     }
     Ok(())
-}
-
-/// Runs a plan over elements before which `done` others were.
-fn run_piece(
-    plan: &Plan,
-    input: &[u8],
-    output: &mut [MaybeUninit<u8>],
-    done: usize,
-) -> Result<(), RunError> {
-    plan.run_uninit(input, output).map_err(|error| match error {
-        RunError::Element(mut error) => {
-            error.index += done;
-            RunError::Element(error)
-        }
-        other => other,
-    })
 }
 
 /// Runs a plan whose source and target are the data types of these arrays.
@@ -346,7 +330,7 @@ fn run_gathered(plan: &Plan, rows: &Rows, output: &mut [MaybeUninit<u8>]) -> Res
         let count = elements.len() / plan.source().size();
         let (to, behind) = std::mem::take(&mut rest).split_at_mut(count * plan.target().size());
         rest = behind;
-        run_piece(plan, elements, to, done)?;
+        plan.run_uninit(elements, to).map_err(|error| error.after(done))?;
         done += count;
         Ok(())
     };

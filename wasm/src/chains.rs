@@ -150,9 +150,8 @@ fn message(text: impl Into<String>) -> Value {
 
 /// The error of a block, whose first element is the chunk's element `first`.
 fn failure(error: RunError, first: usize) -> Value {
-    match error {
-        RunError::Element(mut element) => {
-            element.index += first;
+    match error.after(first) {
+        RunError::Element(element) => {
             json!({
                 "message": format!("{element:#}; {}", advice(&element)),
                 "index": element.index,

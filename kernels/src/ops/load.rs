@@ -16,7 +16,7 @@ fn pair<S: Simd, const UNIT: usize, const SIZE: usize, R>(
     apart: usize,
     load: impl Fn(*const u8) -> R + Copy,
 ) -> Pair<R> {
-    // The units share out each run of twice as many registers.
+    // Each run of 2 · `apart` registers is shared out: its unit k has the registers k and k + `apart`.
     let first = UNIT / apart * apart + UNIT;
     let step = S::BYTES / 8 * SIZE;
     Pair(load(p.wrapping_add(first * step)), load(p.wrapping_add((first + apart) * step)))
@@ -60,9 +60,13 @@ loads! {
         F32s::from_bits(simd.load_i16_to_i32::<false, UNIT>(p).shl::<16>())
     };
     Float32 4 F32s, |simd, p, _| F32s::load(simd, unit::<S, UNIT, 4>(p));
-    Float64 8 F64s, |simd, p, apart| pair::<S, UNIT, 8, _>(p, apart, #[inline(always)] |p| F64::load(simd, p));
+    Float64 8 F64s, |simd, p, apart| {
+        pair::<S, UNIT, 8, _>(p, apart, #[inline(always)] |p| F64::load(simd, p))
+    };
     /// `int64` and `uint64`.
-    Int64 8 I64s, |simd, p, apart| pair::<S, UNIT, 8, _>(p, apart, #[inline(always)] |p| I64::load(simd, p));
+    Int64 8 I64s, |simd, p, apart| {
+        pair::<S, UNIT, 8, _>(p, apart, #[inline(always)] |p| I64::load(simd, p))
+    };
     Int8To64<SIGNED> 1 I64s, |simd, p, apart| {
         pair::<S, UNIT, 1, _>(p, apart, #[inline(always)] |p| simd.load_i8_to_i64::<SIGNED>(p))
     };

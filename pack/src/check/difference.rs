@@ -26,6 +26,11 @@ pub struct Differences {
 }
 
 impl Differences {
+    /// Equal elements.
+    pub(crate) fn none(elements: u64) -> Self {
+        Self { elements, ..Self::default() }
+    }
+
     /// Compares elements of a type, in native byte order.
     pub(crate) fn between(
         element_type: ElementType,
@@ -36,7 +41,7 @@ impl Differences {
             bail!("{} bytes are compared with {}", found.len(), expected.len());
         }
         let size = element_type.size();
-        let mut differences = Self { elements: (expected.len() / size) as u64, ..Self::default() };
+        let mut differences = Self::none((expected.len() / size) as u64);
         if expected == found {
             return Ok(differences);
         }

@@ -138,17 +138,17 @@ pub(crate) fn invert(
     };
     let mut map = Map { missing, nan_code, fill: None, patches: Vec::new() };
     let arrangements = arrangements(attributes, decoded);
-    let best = |is_fit: fn(&Arrangement, &Chain, Scalar) -> bool| {
+    let best = |must_keep_fill: bool| {
         let tried = arrangements.iter().filter_map(|arrangement| {
             let inversion = try_one(arrangement, &map).ok()?;
-            let is_fit = is_fit(arrangement, &inversion.chain, fill);
+            let is_fit = !must_keep_fill || arrangement.keeps_fill(&inversion.chain, fill);
             is_fit.then_some(Ok((inversion.differences, (*arrangement, inversion))))
         });
         closest(tried, |d| (d.differing, d.max_ulps))
     };
-    let best = match best(Arrangement::keeps_fill)? {
+    let best = match best(true)? {
         // The error names the value that the fill value becomes.
-        None => best(|_, _, _| true)?,
+        None => best(false)?,
         found => found,
     };
     let (_, (arrangement, mut inversion)) = best.with_context(|| {

@@ -111,7 +111,7 @@ impl ArrayMigration {
                 kept.join(", ")
             ),
             bit_identical: true,
-            elements: Differences { elements: source.elements() as u64, ..Differences::default() },
+            elements: Differences::none(source.elements() as u64),
             hint: cf_hint(source),
             outside_links: OutsideLinks::default(),
             place: as_shown(source.path()),
@@ -275,10 +275,7 @@ impl<'a> Migration<'a> {
             how,
             // Anything else would have been an error.
             bit_identical: true,
-            elements: Differences {
-                elements: self.source.elements() as u64,
-                ..Differences::default()
-            },
+            elements: Differences::none(self.source.elements() as u64),
             hint: cf_hint(&self.source),
             outside_links: OutsideLinks::default(),
             place: as_shown(place),

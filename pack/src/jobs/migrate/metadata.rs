@@ -129,7 +129,7 @@ fn used_codes(
 /// Compares all elements with those that readers of the new metadata get, at the same chunks.
 ///
 /// # Errors
-/// Elements that are not the same bits.
+/// Elements that differ, as [`Differences`] says.
 pub(super) fn compare(source: &Source, result: &Source, workers: &Workers) -> Result<()> {
     let element_type = source.element_type();
     if result.element_type() != element_type {
