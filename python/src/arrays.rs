@@ -196,16 +196,26 @@ pub(crate) fn run(
         }
         return run_contiguous(plan, &c_ordered(input)?, output, memory);
     }
-    // The elements have the same order in memory, but the error must be the first one in C order.
-    if input.is_fortran_contiguous()
-        && output.is_fortran_contiguous()
-        && run_contiguous(plan, input, output, memory).is_ok()
-    {
-        return Ok(());
+    let mut source = input.clone();
+    if input.is_fortran_contiguous() && output.is_fortran_contiguous() {
+        // The elements have the same order in memory, but the error must be the first one in C order: a second run finds
+        // it, in elements that the first run has not written over.
+        source = apart(input, plan.source().size(), &Block::of(output, plan.target().size()))?;
+        if run_contiguous(plan, &source, output, memory).is_ok() {
+            return Ok(());
+        }
     }
     let ordered = empty(output, &output.dtype())?;
-    run(plan, input, &ordered, Memory::Fresh)?;
+    run(plan, &source, &ordered, Memory::Fresh)?;
     numpy(input.py(), "copyto")?.call1((output, ordered)).map(drop)
+}
+
+/// The contiguous array, or a copy with the same order in memory if its elements lie in the block.
+fn apart<'py>(array: &Array<'py>, element_size: usize, block: &Block) -> PyResult<Array<'py>> {
+    if Block::of(array, element_size).overlaps(block) {
+        return Ok(array.call_method1("copy", ("A",))?.cast_into()?);
+    }
+    Ok(array.clone())
 }
 
 /// A C-ordered copy.
@@ -222,11 +232,8 @@ fn run_contiguous(
 ) -> PyResult<()> {
     let py = input.py();
     let target = Block::of(output, plan.target().size());
-    let source = Block::of(input, plan.source().size());
-    if source.overlaps(&target) {
-        let copy = input.call_method1("copy", ("A",))?.cast_into::<PyUntypedArray>()?;
-        return run_contiguous(plan, &copy, output, memory);
-    }
+    let input = apart(input, plan.source().size(), &target)?;
+    let source = Block::of(&input, plan.source().size());
     // SAFETY: a contiguous array owns or borrows `length` bytes from `start` on, and `input` keeps
     // them alive. They do not overlap the output. The caller ensures that no other thread writes to
     // them meanwhile, as for NumPy's own loops, which release the GIL too.

@@ -188,6 +188,47 @@ def test_broadcast_and_overlapping_arrays():
     assert ints.tolist() == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.parametrize("number", range(120))
+def test_overlapping_runs_give_the_results_and_errors_of_copies(number):
+    """In place and at any distance, with the axes of either side in any order in memory."""
+    random = np.random.default_rng(number)
+    shape = random.integers(1, 7, 3)
+    memory = np.zeros(8 * shape.prod() + 128, "uint8")
+
+    def part(name, start, axes):
+        size = np.dtype(name).itemsize
+        elements = memory[size * start :][: size * shape.prod()].view(name)
+        return elements.reshape(shape[axes]).transpose(np.argsort(axes))
+
+    orders = [np.arange(3), np.arange(3)[::-1], random.permutation(3)]
+    source, target, bad = [("int16", "int8", -1000), ("float32", "uint16", -1), ("int8", "int8", -127)][number % 3]
+    start, axes = random.integers(16), orders[random.integers(3)]
+    array = part(source, start, axes)
+    if random.integers(2):
+        start, axes = random.integers(16), orders[random.integers(3)]
+    into = part(target, start, axes)
+    array[...] = random.integers(0, 60, shape)
+    for _ in range(random.integers(4)):
+        array[tuple(random.integers(shape))] = bad
+    copy = array.copy("C")
+    chain = zr.Chain(source, [{"name": "scale_offset", "configuration": {"scale": 2}}])
+    runs = [
+        (zr.cast_array, zr.cast_array_into, {"rounding_mode": "nearest-even"}),
+        (zr.scale_offset_encode, zr.scale_offset_encode_into, {"scale": 2}),
+        (chain.encode, chain.encode_into, {}),
+    ]
+    run, run_into, options = runs[0 if source != target else random.integers(1, 3)]
+    try:
+        expected = run(copy, **options, **({"target_dtype": target} if run is zr.cast_array else {}))
+    except ValueError as error:
+        with pytest.raises(type(error)) as caught:
+            run_into(array, into, **options)
+        assert str(caught.value) == str(error)
+    else:
+        run_into(array, into, **options)
+        np.testing.assert_array_equal(into, expected)
+
+
 def test_errors_name_the_first_element_in_array_coordinates():
     array = np.zeros((3, 4), "float32")
     array[2, 1] = array[1, 3] = 1e9

@@ -17,7 +17,10 @@ impl Report for ArrayMigration {
             let names: Vec<&str> = names.collect();
             if names.is_empty() { "none".to_owned() } else { names.join(", ") }
         };
-        table.row("codecs", format!("{} -> {}", names(&self.source_codecs), names(&self.codecs)));
+        if !(self.source_codecs.is_empty() && self.codecs.is_empty()) {
+            let [before, after] = [&self.source_codecs, &self.codecs].map(|codecs| names(codecs));
+            table.row("codecs", format!("{before} -> {after}"));
+        }
         for (label, codecs) in [("before", &self.source_codecs), ("after", &self.codecs)] {
             if !codecs.is_empty() {
                 table.detailed_lines(label, codecs.iter().map(Value::to_string));

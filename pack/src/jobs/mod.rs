@@ -1,6 +1,5 @@
 //! The jobs: each reads its settings, works through chunks, and returns a typed report.
 
-pub(crate) mod advised;
 pub(crate) mod cat;
 pub(crate) mod cf;
 pub(crate) mod compare;

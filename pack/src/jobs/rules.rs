@@ -190,6 +190,11 @@ impl ArrayRule {
         }
         let table: toml::Table =
             table.into_iter().map(|(key, value)| (key, as_in_flags(value))).collect();
+        // The error of the whole table would not name the key.
+        for (key, value) in table.clone() {
+            let alone = toml::Table::from_iter([(key.clone(), value)]);
+            alone.try_into::<OwnOptions>().map_err(on_one_line).context(key)?;
+        }
         let options: OwnOptions = table.try_into().map_err(on_one_line)?;
         // The file is wrong, not the usage.
         options.options().checked_beside_others().map_err(|error| anyhow!("{error}"))?;

@@ -3,6 +3,7 @@
 
 mod filter;
 pub(crate) mod labels;
+pub(crate) mod nearby;
 mod yaml;
 
 use std::fmt;

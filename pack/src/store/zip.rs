@@ -7,7 +7,7 @@ use std::ops::{Bound, Range};
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use positioned_io::SizeCursor;
 use zarrs::storage::byte_range::ByteRangeIterator;
 use zarrs::storage::{
@@ -15,6 +15,7 @@ use zarrs::storage::{
     StoreKey, StoreKeys, StoreKeysPrefixes, StorePrefix,
 };
 use zip::read::{ZipArchiveMetadata, ZipFileEntry};
+use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive, ZipReadOptions};
 
 use super::files::{open_regular, part_of, range_of, read_range};
@@ -48,7 +49,13 @@ impl Zip {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let (file, _) = open_regular(path)?;
         let archive = ZipArchive::new(BufReader::new(SizeCursor::new(&file)));
-        let archive = archive.context("not a readable zip file")?;
+        let archive = archive.map_err(|error| match error {
+            // Or "Could not find EOCD", which users cannot know.
+            ZipError::InvalidArchive(text) if text.contains("EOCD") => {
+                anyhow!("not a readable zip file, or the beginning of one: the list of entries at its end is missing")
+            }
+            error => anyhow!(error).context("not a readable zip file"),
+        })?;
         let (metadata, end) = (archive.metadata(), archive.central_directory_start());
         let (mut entries, mut places) = (BTreeMap::new(), Vec::new());
         let mut last = None;

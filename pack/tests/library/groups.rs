@@ -211,7 +211,14 @@ fn a_configuration_says_how_for_each() {
             "array 1 (x): unknown key max_error; the nearest names are max-abs-error, max-rel-error,",
         ),
         ("[[array]]\nmax-abs-error = 1", "array 1: name is missing"),
-        ("[[array]]\nname = \"x\"\nmax-abs-error = \"many\"", "a finite number"),
+        (
+            "[[array]]\nname = \"x\"\nmax-abs-error = \"many\"",
+            "array 1 (x): max-abs-error: \"many\": a finite",
+        ),
+        (
+            "[[array]]\nname = \"x\"\nlossless = true\ndata-type = 5",
+            "data-type: invalid type: integer",
+        ),
         ("[[array]]\nname = \"x\"\nmax-abs-error = nan", "a finite number"),
         ("[[array]]\nname = \"x\"\nmax-abs-error = 1\nsrc-min = -inf", "a finite number"),
         ("[[array]]\nname = \"x\"\nmax-abs-error = 1\nrange = [1, inf]", "two finite numbers"),

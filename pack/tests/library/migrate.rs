@@ -237,6 +237,21 @@ fn values_that_no_codecs_decode_are_refused_and_nothing_is_written() {
 }
 
 #[test]
+fn a_fill_value_that_elements_would_become_is_not_encoded_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let (input, output) = (folder.path().join("in"), folder.path().join("out"));
+    let filters = json!([{"id": "astype", "encode_dtype": "|i1", "decode_dtype": "<f4"}]);
+    // The codes of the first chunk are 0, to which the integers take a fill value of −0.
+    v2(&input, "<f4", &json!(-0.0), &filters, [Some(vec![0; 4]), Some(vec![1; 4])]);
+    let error = refuses(&MigrateJob { reencode: true, ..job(&input, Some(&output)) });
+    assert!(error.contains("the fill value -0.0 does not come back"), "{error}");
+    assert!(!output.exists());
+    let report = array(&job(&input, Some(&output)));
+    assert!(report.metadata_only && report.bit_identical, "{report:?}");
+    assert_eq!(values(&output), values(&input));
+}
+
+#[test]
 fn integers_of_64_bits_are_decoded_through_float64_as_numcodecs_does() {
     let folder = tempfile::tempdir().unwrap();
     let (input, output) = (folder.path().join("in"), folder.path().join("out"));

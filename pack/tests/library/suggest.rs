@@ -286,3 +286,23 @@ version: 1.0.0
     let first = &report.suggestions[0].arguments;
     assert!(first.join(" ").ends_with("--max-mean-error 0.01 --limits 0.0 none"), "{first:?}");
 }
+
+#[test]
+fn a_group_whose_tables_all_leave_their_array_out_is_not_to_be_packed_by_them() {
+    let trial = Trial::empty();
+    create_group(&trial.input());
+    let sample = Sample::new("float32", &[40], &[40], json!("NaN"));
+    for name in ["absent", "missing"] {
+        sample.write(&trial.input().join(name), &bytes(&[f32::NAN; 40]));
+    }
+    let suggested = || {
+        let report = SuggestJob::new(trial.input()).run_path(&one_thread());
+        report.unwrap().group().unwrap()
+    };
+    let report = suggested();
+    let rules = ArrayRule::list_from_toml(&report.to_toml().unwrap()).unwrap();
+    assert!(rules.len() == 2 && rules.iter().all(|rule| rule.options.is_none()), "{rules:?}");
+    assert!(report.suggestions.is_empty(), "{:?}", report.suggestions);
+    sample.write(&trial.input().join("present"), &bytes(&kelvin(40)));
+    assert_eq!(suggested().suggestions.len(), 2);
+}

@@ -1,7 +1,7 @@
 //! The job that migrates, and migrating an array.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fmt, fs};
 
 use anyhow::{Context, anyhow, bail};
 use serde::Serialize;
@@ -220,19 +220,10 @@ impl<'a> Migration<'a> {
         };
         let attributes = source.array().attributes().clone();
         let writer = Writer::new(source, &encoding, attributes)?;
-        let encode = |region: &Region, elements: Vec<u8>| -> Result<Vec<u8>> {
-            let encoded = chain.encode(&elements)?;
-            let decoded = chain.decode(&encoded)?;
-            let differences = Differences::between(element_type, &elements, &decoded)?;
-            if !differences.is_none() {
-                let described = differences.describe("elements");
-                bail!(
-                    "chunk {:?} does not come back when it is encoded again: {described}; write the array again without \
-                     codecs of numcodecs, for instance with zarr-python",
-                    region.chunk
-                );
-            }
-            Ok(encoded)
+        // A chunk whose codes are the fill value's is not stored, so that its elements become the fill value.
+        encoded(&chain, &fill.to_ne_bytes(), format_args!("the fill value {fill}"))?;
+        let encode = |region: &Region, elements: Vec<u8>| {
+            encoded(&chain, &elements, format_args!("chunk {:?}", region.chunk))
         };
         writer.write_all(source, directory, "encode", workers, encode)
     }
@@ -260,7 +251,7 @@ impl<'a> Migration<'a> {
         self.rewritten.as_ref().map_err(|reason| {
             anyhow!(
                 "{}: the chunks have to be encoded again, because {reason:#}; name an OUTPUT \
-                 instead of --in-place",
+                 instead of --in-place, which is written if every value comes back",
                 self.source.path().display()
             )
         })
@@ -282,6 +273,20 @@ impl<'a> Migration<'a> {
             source_codecs: old.iter().map(Codec::to_json).collect(),
         }
     }
+}
+
+/// The codes of elements, which decode to the same bits.
+fn encoded(chain: &Chain, elements: &[u8], place: fmt::Arguments<'_>) -> Result<Vec<u8>> {
+    let codes = chain.encode(elements)?;
+    let differences = Differences::between(chain.decoded_type(), elements, &chain.decode(&codes)?)?;
+    if differences.is_none() {
+        return Ok(codes);
+    }
+    bail!(
+        "{place} does not come back when it is encoded again: {}; write the array again without codecs of numcodecs, for \
+         instance with zarr-python",
+        differences.describe("elements")
+    )
 }
 
 /// How an array got new metadata over the same chunks.

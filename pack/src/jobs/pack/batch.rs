@@ -16,10 +16,10 @@ use crate::check::recorded::{
     earlier_packings,
 };
 use crate::error::{Error, Result};
-use crate::jobs::advised::labels_alone;
 use crate::json;
 use crate::metadata::document::{GRID, MISSING, PROVENANCE};
 use crate::options::{AllClose, PackOptions, Requirement};
+use crate::recommend::nearby::labels_alone;
 use crate::recommend::{Advice, Recommendations, Recommended};
 use crate::runtime::{Runtime, Workers};
 use crate::scan::lattice::Lattice;

@@ -94,16 +94,18 @@ impl SuggestJob {
             bail!("{}: a group without arrays", self.input.display());
         }
         let group = as_shown(&self.input);
-        // Nothing to write or to pack.
-        let is_useful = arrays.iter().any(|one| one.report().is_some());
-        let suggestions = if is_useful { self.suggestions() } else { Vec::new() };
-        Ok(SuggestGroupReport {
+        let mut report = SuggestGroupReport {
             group,
             arrays,
-            suggestions,
+            suggestions: Vec::new(),
             options: self.options.clone(),
             follows_recommendations: self.recommendations.is_some(),
-        })
+        };
+        // Otherwise, there is nothing to pack.
+        if report.arrays.iter().filter_map(ArrayOutcome::report).any(|one| !report.skips(one)) {
+            report.suggestions = self.suggestions();
+        }
+        Ok(report)
     }
 
     fn suggestions(&self) -> Vec<Suggestion> {
@@ -171,6 +173,13 @@ impl SuggestGroupReport {
         Ok(text)
     }
 
+    /// Whether an array's table leaves it out.
+    fn skips(&self, report: &SuggestReport) -> bool {
+        // Any bound might be less strict than a recommendation.
+        let has_no_bound = report.ladder.is_empty() || self.follows_recommendations;
+        report.advice.is_none() && report.recommended().is_none() && has_no_bound
+    }
+
     fn table(&self, array: &str, report: &SuggestReport) -> Result<String> {
         let mut text = format!("\n[[array]]\nname = {}\n", Value::from(pattern_of(array)));
         for note in &report.notes {
@@ -187,12 +196,12 @@ impl SuggestGroupReport {
                 writeln!(text, "# {mark}: {size}, {}", times_smaller(rung.ratio))?;
                 PackOptions { max_abs_error: Some(rung.max_abs_error), ..self.options.clone() }
             }
-            (None, None) if report.ladder.is_empty() => {
-                return Ok(text + "skip = true\n");
-            }
-            // Any bound might be less strict than the recommendation.
-            (None, None) if self.follows_recommendations => {
-                return Ok(text + "skip = true\n# error-over-range = 0.001\n");
+            (None, None) if self.skips(report) => {
+                text.push_str("skip = true\n");
+                if !report.ladder.is_empty() {
+                    text.push_str("# error-over-range = 0.001\n");
+                }
+                return Ok(text);
             }
             (None, None) => {
                 text.push_str("# Nothing says which bound; this is a thousandth of the range.\n");
