@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::group::{Words, arrays, warnings};
 use super::links::outside_links;
+use super::readers;
 use super::report::Report;
 use super::table::Table;
 
@@ -27,6 +28,9 @@ impl Report for ArrayMigration {
             }
         }
         table.row("decoding", self.elements.describe("elements"));
+        if let Some(readers) = self.readers {
+            table.row("readers", readers::text(readers));
+        }
         if let Some(hint) = &self.hint {
             table.row("hint", hint);
         }

@@ -237,6 +237,28 @@ fn values_that_no_codecs_decode_are_refused_and_nothing_is_written() {
 }
 
 #[test]
+fn the_report_says_who_reads_the_new_codecs() {
+    let folder = tempfile::tempdir().unwrap();
+    let half = json!([{"id": "fixedscaleoffset", "offset": 0.5, "scale": 1, "dtype": "<i4", "astype": "<f8"}]);
+    let cases = [
+        ("floats", "<f4", scaled(100, 273.15), vec![0; 8], Some(false)),
+        ("integers", "<i4", half, vec![0; 32], Some(true)),
+        ("none", "<i4", json!(null), vec![0; 16], None),
+    ];
+    for (name, dtype, filters, chunk, needs_zarr_recast) in cases {
+        let input = folder.path().join(name);
+        v2(&input, dtype, &json!(0), &filters, [Some(chunk.clone()), Some(chunk)]);
+        for reencode in [false, true] {
+            let output = folder.path().join(format!("{name}{reencode}"));
+            let report = array(&MigrateJob { reencode, ..job(&input, Some(&output)) });
+            let readers = report.readers;
+            assert_eq!(readers.map(|one| one.needs_zarr_recast), needs_zarr_recast, "{report:?}");
+        }
+        assert_eq!(array(&job(&input, None)).readers.is_some(), needs_zarr_recast.is_some());
+    }
+}
+
+#[test]
 fn a_fill_value_that_elements_would_become_is_not_encoded_again() {
     let folder = tempfile::tempdir().unwrap();
     let (input, output) = (folder.path().join("in"), folder.path().join("out"));

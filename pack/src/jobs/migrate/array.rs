@@ -19,6 +19,7 @@ use crate::error::{Result, is_interrupted};
 use crate::jobs::cf::attributes::{PACKED_BY_CF, is_packed_by_cf};
 use crate::metadata::byte_codecs::Storage;
 use crate::metadata::document::text;
+use crate::metadata::shard_codecs::{Readers, readers};
 use crate::options::{Compressor, ShardCodecs};
 use crate::runtime::Workers;
 use crate::store::links::OutsideLinks;
@@ -76,6 +77,8 @@ pub struct ArrayMigration {
     pub input: String,
     /// The value codecs that it has now.
     pub codecs: Vec<Value>,
+    /// Which readers can open it; `None` without value codecs, when every reader of Zarr v3 with its type can.
+    pub readers: Option<Readers>,
     /// Whether only the metadata are new.
     pub metadata_only: bool,
     /// How it was done, for people.
@@ -99,12 +102,14 @@ pub struct ArrayMigration {
 
 impl ArrayMigration {
     /// The report of an array for which a run that was killed had compared all elements, and written the new metadata.
-    pub(super) fn finished(source: &Source, kept: &[String]) -> Self {
-        let codecs: Vec<Value> =
-            source.codecs().value_codecs().iter().map(Codec::to_json).collect();
-        Self {
+    pub(super) fn finished(source: &Source, kept: &[String]) -> Result<Self> {
+        let value_codecs = source.codecs().value_codecs();
+        let codecs: Vec<Value> = value_codecs.iter().map(Codec::to_json).collect();
+        let all = RewrittenMetadata::new(source)?;
+        Ok(Self {
             input: as_shown(source.path()),
             codecs: codecs.clone(),
+            readers: readers_of(all.codecs(), &value_codecs, source),
             metadata_only: true,
             how: format!(
                 "already Zarr v3: an earlier run wrote the metadata and was killed; finished, the old ones are in {}",
@@ -116,8 +121,13 @@ impl ArrayMigration {
             outside_links: OutsideLinks::default(),
             place: as_shown(source.path()),
             source_codecs: codecs,
-        }
+        })
     }
+}
+
+/// Who can read an array with these codecs; `None` without value codecs.
+fn readers_of(all: &Value, value_codecs: &[Codec], source: &Source) -> Option<Readers> {
+    (!value_codecs.is_empty()).then(|| readers(all, value_codecs, source.element_type()))
 }
 
 /// The sentence about an array with nothing to migrate; `None` for other arrays.
@@ -181,7 +191,10 @@ impl<'a> Migration<'a> {
             let transferred = rewritten.write(&self.source, directory, transfer, workers)?;
             let result = Source::written(directory, FillCheck::Open)?;
             match compare(&self.source, &result, workers) {
-                Ok(()) => return Ok(self.report(true, metadata_only(&transferred), place)),
+                Ok(()) => {
+                    let all = rewritten.codecs().clone();
+                    return Ok(self.report(&all, true, metadata_only(&transferred), place));
+                }
                 Err(error) if is_interrupted(&error) => return Err(error),
                 Err(reason) => {
                     self.codecs = new_codecs(&self.source)?;
@@ -197,17 +210,18 @@ impl<'a> Migration<'a> {
                 }
             }
         }
-        let stored = bytes(self.encode(directory, workers)? as f64);
+        let (all, stored) = self.encode(directory, workers)?;
+        let stored = bytes(stored as f64);
         let reason = self.rewritten.as_ref().err();
         let reason = reason.map(|reason| format!(", because {reason:#}")).unwrap_or_default();
-        Ok(self.report(false, format!("encoded again{reason}; {stored}"), place))
+        Ok(self.report(&all, false, format!("encoded again{reason}; {stored}"), place))
     }
 
-    /// Decodes all elements, and encodes them with the new codecs. Returns the stored bytes.
+    /// Decodes all elements, and encodes them with the new codecs. Returns all codecs, and the number of stored bytes.
     ///
     /// # Errors
     /// Elements that do not come back as they were.
-    fn encode(&self, directory: &Path, workers: &Workers) -> Result<u64> {
+    fn encode(&self, directory: &Path, workers: &Workers) -> Result<(Value, u64)> {
         let source = &self.source;
         let (element_type, fill) = (source.element_type(), source.fill_value());
         let chain = Chain::bind(element_type, Some(fill), &self.codecs, &BindOptions::default())?;
@@ -225,7 +239,8 @@ impl<'a> Migration<'a> {
         let encode = |region: &Region, elements: Vec<u8>| {
             encoded(&chain, &elements, format_args!("chunk {:?}", region.chunk))
         };
-        writer.write_all(source, directory, "encode", workers, encode)
+        let stored = writer.write_all(source, directory, "encode", workers, encode)?;
+        Ok((writer.codecs().clone(), stored))
     }
 
     /// Writes the new metadata over the old metadata.
@@ -243,7 +258,8 @@ impl<'a> Migration<'a> {
     pub(super) fn replaced(self, kept: &[String]) -> ArrayMigration {
         let how = format!("metadata only, in place; the old ones are in {}", kept.join(", "));
         let place = self.source.path().to_owned();
-        self.report(true, how, &place)
+        let all = self.rewritten.as_ref().map(|new| new.codecs().clone()).unwrap_or_default();
+        self.report(&all, true, how, &place)
     }
 
     /// The new metadata for the chunks as they are.
@@ -257,11 +273,12 @@ impl<'a> Migration<'a> {
         })
     }
 
-    fn report(self, metadata_only: bool, how: String, place: &Path) -> ArrayMigration {
+    fn report(self, all: &Value, metadata_only: bool, how: String, place: &Path) -> ArrayMigration {
         let old = self.source.codecs().value_codecs();
         ArrayMigration {
             input: as_shown(self.source.path()),
             codecs: self.codecs.iter().map(Codec::to_json).collect(),
+            readers: readers_of(all, &self.codecs, &self.source),
             metadata_only,
             how,
             // Anything else would have been an error.

@@ -51,7 +51,7 @@ impl MigrateJob {
         if !kept.is_empty() {
             let source = Source::open_for(runtime, &self.input)?;
             if nothing_to_migrate(&source).is_some() {
-                return Ok(PathReport::Array(Box::new(ArrayMigration::finished(&source, &kept))));
+                return Ok(PathReport::Array(Box::new(ArrayMigration::finished(&source, &kept)?)));
             }
         }
         let (source, workers) = self.open(runtime)?;
