@@ -161,7 +161,7 @@ impl FixedScaleOffset {
         let decode = cast(target, decoder)
             .into_iter()
             .chain([Step::InverseScale(affine(decoder)?)])
-            .chain(cast(decoder, source))
+            .chain(if decoder == source { Vec::new() } else { read_as(source, decoder) })
             .collect();
         let warning = (!target.is_integer()).then(|| {
             let message = format!(
@@ -218,7 +218,7 @@ impl AsType {
         Ok(BoundCodec {
             target,
             encode: vec![Step::Cast(numpy_cast(target))],
-            decode: vec![Step::Cast(numpy_cast(source))],
+            decode: read_as(source, target),
             warning: None,
         })
     }
@@ -230,5 +230,18 @@ fn numpy_cast(target: ElementType) -> Cast {
         Cast::new(target).rounding(Rounding::TowardsZero).out_of_range(OutOfRange::Wrap)
     } else {
         Cast::new(target).out_of_range(OutOfRange::Clamp)
+    }
+}
+
+/// `NumPy`'s cast of stored elements. Of floats to integers, it is wrapped as far as `NumPy` does it on every platform: through
+/// int32 to narrower types. C leaves other floats out of range undefined, and they are an error.
+fn read_as(target: ElementType, stored: ElementType) -> Vec<Step> {
+    let to_zero = |target| Step::Cast(Cast::new(target).rounding(Rounding::TowardsZero));
+    match (stored.is_integer(), target.is_integer()) {
+        (false, true) if target.bits() < 32 => {
+            vec![to_zero(ElementType::Int32), Step::Cast(numpy_cast(target))]
+        }
+        (false, true) => vec![to_zero(target)],
+        _ => vec![Step::Cast(numpy_cast(target))],
     }
 }

@@ -67,6 +67,39 @@ fn fixedscaleoffset_to_a_float_reads_the_same_and_says_that_it_does_not_round() 
     assert_eq!(chain.warnings()[0].kind, WarningKind::LegacyRounding);
 }
 
+/// Within int32, NumPy wraps on x86-64 as on AArch64. Beyond, and for wider types, each has other results.
+#[test]
+fn floats_out_of_range_are_not_read_as_any_integer() {
+    let as_type =
+        |dtype: &str| json!({"id": "astype", "encode_dtype": "<f8", "decode_dtype": dtype});
+    let scaled = |dtype: &str| json!({"id": "fixedscaleoffset", "scale": 1, "offset": 0, "dtype": dtype, "astype": "<f8"});
+    for filter in [as_type, scaled] {
+        for (dtype, source) in [("|i1", ElementType::Int8), ("<i2", ElementType::Int16)] {
+            let chain = bind(source, &filter(dtype));
+            let stored = [1.9_f64, -1.9, 70_000.0, -2_147_483_648.0];
+            let wrapped = stored.map(|x| x as i32);
+            let expected = match source {
+                ElementType::Int8 => bytes(&wrapped.map(|x| x as i8)),
+                _ => bytes(&wrapped.map(|x| x as i16)),
+            };
+            assert_eq!(chain.decode(&bytes(&stored)).unwrap(), expected, "{dtype}");
+            for beyond in [3e9_f64, -3e9, 1e300, f64::INFINITY, f64::NAN] {
+                assert!(chain.decode(&bytes(&[beyond])).is_err(), "{dtype} {beyond}");
+            }
+        }
+        let chain = bind(ElementType::Int32, &filter("<i4"));
+        let stored = bytes(&[2_147_483_647.9_f64, -2_147_483_648.9]);
+        assert_eq!(chain.decode(&stored).unwrap(), bytes(&[i32::MAX, i32::MIN]));
+        let error = chain.decode(&bytes(&[1.0, 3e9_f64])).unwrap_err();
+        assert!(error.to_string().starts_with("element 1"), "{error}");
+        for (dtype, source) in [("<u4", ElementType::UInt32), ("<u8", ElementType::UInt64)] {
+            let chain = bind(source, &filter(dtype));
+            assert!(chain.decode(&bytes(&[4e9_f64])).is_ok(), "{dtype}");
+            assert!(chain.decode(&bytes(&[-1.0_f64])).is_err(), "{dtype}");
+        }
+    }
+}
+
 #[test]
 fn astype_truncates_and_wraps_to_integers_and_rounds_to_floats() {
     let to_integer = bind(

@@ -13,7 +13,7 @@ use zarr_recast::{FillCheck, data_type};
 use zarrs::array::{
     Array, ArrayBytes, ArrayCreateError, ArrayMetadata, ArrayShardedExt, ArraySubset, CodecOptions,
 };
-use zarrs::plugin::PluginCreateError;
+use zarrs::plugin::{PluginCreateError, ZarrVersion};
 use zarrs::storage::ReadableListableStorageTraits;
 
 use super::decoders;
@@ -390,15 +390,31 @@ impl Source {
         let read = || -> Result<Vec<u8>> {
             let subset =
                 ArraySubset::new_with_start_shape(region.origin.clone(), region.shape.clone())?;
-            let bytes = self
-                .array
-                .retrieve_array_subset_opt::<ArrayBytes<'static>>(&subset, &self.options)?;
-            Ok(bytes.into_fixed()?.into_owned())
+            self.part(&subset, &self.options)
         };
         let elements = guarded(read).with_context(|| {
             format!("{}: elements from {:?}", self.path().display(), region.origin)
         });
         Ok(Some(elements?))
+    }
+
+    /// The elements of a part of the array, in C order and native byte order.
+    pub(crate) fn part(&self, part: &ArraySubset, options: &CodecOptions) -> Result<Vec<u8>> {
+        let codecs = self.array.codecs();
+        let mut names = codecs.array_to_array_codecs().iter().map(|one| one.name(ZarrVersion::V3));
+        // Where zarrs decodes a part of a chunk that is not stored, it rounds the fill value, too.
+        if !names.any(|name| name.is_some_and(|name| name.ends_with("bitround"))) {
+            let bytes =
+                self.array.retrieve_array_subset_opt::<ArrayBytes<'static>>(part, options)?;
+            return Ok(bytes.into_fixed()?.into_owned());
+        }
+        let chunks = self.array.chunks_in_array_subset(part)?.context("chunks without shapes")?;
+        let around = self.array.chunks_subset(&chunks)?;
+        let bytes = self.array.retrieve_chunks_opt::<ArrayBytes<'static>>(&chunks, options)?;
+        let (start, data_type) = (around.start(), self.array.data_type());
+        let bytes =
+            bytes.extract_array_subset(&part.relative_to(start)?, around.shape(), data_type)?;
+        Ok(bytes.into_fixed()?.into_owned())
     }
 
     /// As [`Source::read`], with the fill value in place of a chunk that is not stored.

@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::Context;
 use recast_kernels::{ElementType, in_default_environment};
 use zarrs::array::codec::{BytesDataTypeExt, Endianness};
-use zarrs::array::{ArrayBytes, ArraySubset};
+use zarrs::array::{ArraySubset, CodecOptions};
 
 use crate::array::source::Source;
 use crate::error::{Error, Result, guarded};
@@ -106,11 +106,10 @@ fn write(
         ends.clone().all(|((start, shape), chunk)| start % chunk + shape <= *chunk);
     let longest = part.shape().iter().position(|&extent| extent > 1);
     let Some(dimension) = longest.filter(|_| !fits && !is_in_one_chunk) else {
-        let read = || Ok(source.array().retrieve_array_subset::<ArrayBytes<'static>>(part)?);
-        let elements = workers.install(|| guarded(read));
+        let elements = workers.install(|| guarded(|| source.part(part, &CodecOptions::default())));
         let elements = elements.with_context(|| format!("{}: {part}", source.path().display()))?;
         let data_type = source.array().data_type().codec_bytes()?;
-        let elements = data_type.encode(elements.into_fixed()?, Some(Endianness::Little))?;
+        let elements = data_type.encode(elements.into(), Some(Endianness::Little))?;
         return output.write_all(&elements).context("standard output");
     };
     // Pieces along the first dimension longer than 1: rows of chunks, or else halves of one.

@@ -146,6 +146,9 @@ impl ArrayRule {
         }
         let tables = document.get("array").context("no [[array]] in it")?;
         let toml::Value::Array(tables) = tables else { bail!("array must be written [[array]]") };
+        if tables.is_empty() {
+            bail!("no [[array]] in it");
+        }
         let one = |(index, table): (usize, &toml::Value)| {
             let name = table.get("name").and_then(toml::Value::as_str);
             let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
@@ -170,6 +173,11 @@ impl ArrayRule {
             .remove("name")
             .context("name is missing; it is the path of an array, or a pattern")?;
         let name = name.as_str().context("name must be a string")?.to_owned();
+        if name.is_empty() {
+            bail!(
+                "name is empty; it is the path of an array, or a pattern, such as /** for all arrays"
+            );
+        }
         let skip = table.remove("skip").unwrap_or(false.into());
         let Some(skip) = skip.as_bool() else {
             let skip = serde_json::to_value(&skip).unwrap_or_default();

@@ -125,7 +125,6 @@ pub struct PackOptions {
     )]
     pub grid: Option<bool>,
     /// The type of the stored elements; by default the smallest that keeps the bound.
-    #[serde(deserialize_with = "names::optional_name")]
     #[cfg_attr(feature = "clap", arg(long, short = 't', value_name = "T", value_parser = data_types()))]
     pub data_type: Option<ElementType>,
     /// The stored value that stands for NaN: a number, min or max of the type, or auto.
@@ -219,7 +218,6 @@ pub struct PackOptions {
     pub from_cf: bool,
     /// The type of the values with --from-cf, float32 or float64; by default the one that reproduces CF's
     /// values bit for bit.
-    #[serde(deserialize_with = "names::optional_name")]
     #[cfg_attr(feature = "clap", arg(long, value_name = "T", requires = "from_cf"))]
     #[cfg_attr(feature = "clap", arg(value_parser = decoded_types()))]
     pub decoded_type: Option<ElementType>,

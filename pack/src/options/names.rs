@@ -1,6 +1,6 @@
 //! Reads and writes values of other crates in options: numbers, which may be text in TOML and JSON, as in flags, and names.
 
-use serde::de::{DeserializeOwned, Error as _};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use zarr_recast::JsonScalar;
@@ -45,14 +45,6 @@ pub(super) fn optional<'de, T: FromJson, D: Deserializer<'de>>(
         Value::Null => Ok(None),
         value => T::from_json(&value).map(Some).map_err(D::Error::custom),
     }
-}
-
-/// A name that need not be given; empty text is none.
-pub(super) fn optional_name<'de, T: DeserializeOwned, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
-    let name = Value::deserialize(deserializer)?;
-    if name == "" { Ok(None) } else { Option::deserialize(name).map_err(D::Error::custom) }
 }
 
 /// Several values, or one.

@@ -344,7 +344,7 @@ impl Survey {
             greatest = end(number, Rounding::TowardsNegative, "--src-max")?;
         }
         if is_less(greatest, least) {
-            bail!("the range to keep, from {least} to {greatest}, is empty");
+            bail!("the range to keep (--src-min, --src-max), from {least} to {greatest}, is empty");
         }
         let reserved_values = self.reserved_values.clone();
         let clamp = Clamp { least, greatest, reserved_values };

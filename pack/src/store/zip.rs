@@ -136,7 +136,23 @@ impl Zip {
             );
             return Err(unread(key, text));
         }
+        self.refuse_other_name(key, &entry)?;
         Ok(Some(entry))
+    }
+
+    /// Refuses an entry whose header names another one than the list of entries.
+    fn refuse_other_name(&self, key: &str, entry: &ZipFileEntry<'_>) -> Result<(), StorageError> {
+        let (start, name) = (entry.header_start(), entry.name_raw());
+        let end = start.saturating_add(LEAST_HEADER + name.len() as u64);
+        let header = read_range(SizeCursor::new(&self.file), &(start..end));
+        let header = header.map_err(|error| unread(key, error))?;
+        // The length of the name stands at byte 26.
+        let length = (name.len() as u16).to_le_bytes();
+        if header.get(26..28) == Some(&length) && header.get(LEAST_HEADER as usize..) == Some(name)
+        {
+            return Ok(());
+        }
+        Err(unread(key, "damaged zip file: the header of its bytes has another name"))
     }
 
     fn numbered(&self, number: usize) -> Result<ZipFileEntry<'_>, StorageError> {

@@ -8,7 +8,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use recast_pack::{GroupJob, Job, MigrateJob, PackJob, SuggestJob, UnpackJob, info};
+use recast_pack::{
+    CatFormat, GroupJob, Job, MigrateJob, PackJob, SuggestJob, UnpackJob, cat, info,
+};
 use serde_json::json;
 use zip::CompressionMethod;
 use zip::write::SimpleFileOptions;
@@ -165,6 +167,26 @@ fn every_job_on_a_damaged_zip_file_ends() {
 
 /// Programs without Zip64 count entries in 16 bits. Other readers go through the list, so a chunk that is not counted must not
 /// become fill values.
+/// Python's zipfile refuses such an entry, too.
+#[test]
+fn an_entry_that_the_list_names_otherwise_than_its_header_is_refused() {
+    let trial = Trial::empty();
+    let sample = Sample::new("uint8", &[4], &[2], json!(0));
+    sample.write(&trial.input(), &[1, 2, 3, 4]);
+    for method in [CompressionMethod::Stored, CompressionMethod::Deflated] {
+        let place = trial.place("in.zip");
+        zip(&trial.input(), &place, method, &[]);
+        assert!(cat(&place, CatFormat::Raw, &one_thread(), &mut Vec::new()).is_ok());
+        let mut bytes = fs::read(&place).unwrap();
+        // In the list of entries, which is behind all headers, chunk 1 gets the name of chunk 0.
+        let at = bytes.windows(3).rposition(|name| name == b"c/1").unwrap();
+        bytes[at + 2] = b'0';
+        fs::write(&place, bytes).unwrap();
+        let error = told(cat(&place, CatFormat::Raw, &one_thread(), &mut Vec::new())).unwrap_err();
+        assert!(error.contains("c/0") && error.contains("has another name"), "{error}");
+    }
+}
+
 #[test]
 fn a_zip_file_with_more_entries_than_it_says_is_refused() {
     let trial = Trial::empty();

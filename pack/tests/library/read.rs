@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::common::{
     Sample, Trial, bytes, codec_names, little_endian, metadata, names, npy, one_thread, read,
-    repository, told, within,
+    repository, sharding, told, within,
 };
 use recast_pack::{CatFormat, Job, Runtime, UnpackJob, cat};
 use serde_json::json;
@@ -57,6 +57,38 @@ fn cat_writes_c_order_whatever_the_chunks() {
             told(cat(trial.input(), CatFormat::Raw, &runtime, &mut found)).unwrap();
             assert!(found == values, "{chunks:?}");
         }
+    }
+}
+
+/// zarrs rounds the fill value where it decodes a part of a chunk.
+#[test]
+fn chunks_that_are_not_stored_have_the_fill_value_to_the_last_bit() {
+    let bitround = json!({"name": "bitround", "configuration": {"keepbits": 5}});
+    let transpose = json!({"name": "transpose", "configuration": {"order": [1, 0]}});
+    let scale = json!({"name": "scale_offset", "configuration": {"scale": 4}});
+    let inner = sharding(&[1, 3], json!([bitround, little_endian()]));
+    let all = [
+        json!([little_endian()]),
+        json!([bitround, little_endian()]),
+        json!([transpose, bitround, little_endian()]),
+        json!([bitround, transpose, little_endian()]),
+        json!([scale, little_endian()]),
+        json!([inner]),
+    ];
+    for (codecs, shape) in all.iter().flat_map(|codecs| [(codecs, [5, 7]), (codecs, [4, 6])]) {
+        let trial = Trial::empty();
+        let sample = Sample::new("float32", &shape, &[2, 3], json!(0.1));
+        let sample = sample.with("codecs", codecs.clone());
+        let [rows, columns] = shape.map(|extent| extent as usize);
+        let is_first = |index: usize| index / columns < 2 && index % columns < 3;
+        let values = |fill: f32| -> Vec<f32> {
+            (0..rows * columns).map(|index| if is_first(index) { 2.5 } else { fill }).collect()
+        };
+        // zarrs does not store chunks of nothing but the fill value.
+        sample.write(&trial.input(), &bytes(&values(0.1)));
+        let chunks = names(&trial.input().join("c"));
+        assert_eq!(chunks, ["0"], "{codecs}");
+        assert!(read(&trial.input()) == bytes(&values(0.1)), "{codecs} {shape:?}");
     }
 }
 
