@@ -146,9 +146,6 @@ impl ArrayRule {
         }
         let tables = document.get("array").context("no [[array]] in it")?;
         let toml::Value::Array(tables) = tables else { bail!("array must be written [[array]]") };
-        if tables.is_empty() {
-            bail!("no [[array]] in it");
-        }
         let one = |(index, table): (usize, &toml::Value)| {
             let name = table.get("name").and_then(toml::Value::as_str);
             let name = name.map(|name| format!(" ({name})")).unwrap_or_default();

@@ -221,7 +221,6 @@ fn a_configuration_says_how_for_each() {
         ),
         ("[[array]]\nname = \"x\"\nlossless = true\ndata-type = \"\"", "data-type: "),
         ("[[array]]\nname = \"\"\nlossless = true", "name is empty"),
-        ("array = []", "no [[array]] in it"),
         ("[[array]]\nname = \"x\"\nmax-abs-error = nan", "a finite number"),
         ("[[array]]\nname = \"x\"\nmax-abs-error = 1\nsrc-min = -inf", "a finite number"),
         ("[[array]]\nname = \"x\"\nmax-abs-error = 1\nrange = [1, inf]", "two finite numbers"),
