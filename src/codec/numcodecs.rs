@@ -233,8 +233,8 @@ fn numpy_cast(target: ElementType) -> Cast {
     }
 }
 
-/// `NumPy`'s cast of stored elements. Of floats to integers, it is wrapped as far as `NumPy` does it on every platform: through
-/// int32 to narrower types. C leaves other floats out of range undefined, and they are an error.
+/// `NumPy`'s cast of stored elements. Floats go through int32 to integers of 8 and 16 bits and wrap, as on x86-64. C leaves the
+/// cast of other floats out of range undefined, and platforms differ: they are an error.
 fn read_as(target: ElementType, stored: ElementType) -> Vec<Step> {
     let to_zero = |target| Step::Cast(Cast::new(target).rounding(Rounding::TowardsZero));
     match (stored.is_integer(), target.is_integer()) {

@@ -67,7 +67,7 @@ fn fixedscaleoffset_to_a_float_reads_the_same_and_says_that_it_does_not_round() 
     assert_eq!(chain.warnings()[0].kind, WarningKind::LegacyRounding);
 }
 
-/// Within int32, `NumPy` wraps on x86-64 as on ARM. Beyond, and for wider types, each has other results.
+/// Within int32, `NumPy` on x86-64 wraps into 8 and 16 bits. Beyond, and for wider types, platforms have other results.
 #[test]
 fn floats_out_of_range_are_not_read_as_any_integer() {
     let as_type =

@@ -1,4 +1,4 @@
-//! Reads and writes values of other crates in options: numbers, which may be text in TOML and JSON, as in flags, and names.
+//! Reads and writes values of other crates in options: numbers, which may be text in TOML and JSON, as in flags.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};

@@ -113,7 +113,7 @@ impl Zip {
     /// The entry of a key.
     ///
     /// # Errors
-    /// An entry that is no file, or cannot be read, or behind a link.
+    /// An entry that is no file, cannot be read, or has another name in its header; one behind a link.
     fn entry(&self, key: &str) -> Result<Option<ZipFileEntry<'_>>, StorageError> {
         let Some(number) = self.entries.get(key) else {
             let above = key.match_indices('/').filter_map(|(end, _)| key.get(..end));

@@ -165,8 +165,6 @@ fn every_job_on_a_damaged_zip_file_ends() {
     assert!(refused > 300, "{refused}");
 }
 
-/// Programs without Zip64 count entries in 16 bits. Other readers go through the list, so a chunk that is not counted must not
-/// become fill values.
 /// Python's zipfile refuses such an entry, too.
 #[test]
 fn an_entry_that_the_list_names_otherwise_than_its_header_is_refused() {
@@ -187,6 +185,8 @@ fn an_entry_that_the_list_names_otherwise_than_its_header_is_refused() {
     }
 }
 
+/// Programs without Zip64 count entries in 16 bits. Other readers go through the list, so a chunk that is not counted must not
+/// become fill values.
 #[test]
 fn a_zip_file_with_more_entries_than_it_says_is_refused() {
     let trial = Trial::empty();

@@ -185,6 +185,13 @@ impl SuggestGroupReport {
         for note in &report.notes {
             writeln!(text, "# {note}")?;
         }
+        if self.skips(report) {
+            text.push_str("skip = true\n");
+            if !report.ladder.is_empty() {
+                text.push_str("# error-over-range = 0.001\n");
+            }
+            return Ok(text);
+        }
         let goal = match (report.recommended(), &report.advice) {
             (_, Some(advice)) => {
                 writeln!(text, "# recommended by {}", advice.by)?;
@@ -195,13 +202,6 @@ impl SuggestGroupReport {
                 let size = bytes(rung.stored_bytes as f64);
                 writeln!(text, "# {mark}: {size}, {}", times_smaller(rung.ratio))?;
                 PackOptions { max_abs_error: Some(rung.max_abs_error), ..self.options.clone() }
-            }
-            (None, None) if self.skips(report) => {
-                text.push_str("skip = true\n");
-                if !report.ladder.is_empty() {
-                    text.push_str("# error-over-range = 0.001\n");
-                }
-                return Ok(text);
             }
             (None, None) => {
                 text.push_str("# Nothing says which bound; this is a thousandth of the range.\n");
