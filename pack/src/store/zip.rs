@@ -25,11 +25,13 @@ use crate::error::Result;
 /// Deflate makes no more of a byte.
 const MOST_OF_A_BYTE: u64 = 1032;
 
-/// The parts of a local header that have a fixed size.
+/// The parts of a local header that have a fixed size, and where the length of the name stands among them.
 const LEAST_HEADER: u64 = 30;
+const NAME_LENGTH: u64 = 26;
 
 /// Those of a header in the list of entries, and what it begins with.
 const LEAST_LISTED: u64 = 46;
+const LISTED_NAME_LENGTH: u64 = 28;
 const LISTED: &[u8] = b"PK\x01\x02";
 
 /// A zip file. Several threads read it at the same time, each at its own position.
@@ -68,7 +70,8 @@ impl Zip {
                 continue;
             }
             let path = SafePath::new(&name).context("not a readable zip file")?;
-            let header = LEAST_HEADER + entry.name_raw().len() as u64;
+            let length_at = entry.central_header_start().saturating_add(LISTED_NAME_LENGTH);
+            let header = LEAST_HEADER + name_length(&file, length_at)?;
             places.push((
                 entry.header_start(),
                 header.saturating_add(entry.compressed_size()),
@@ -140,15 +143,18 @@ impl Zip {
         Ok(Some(entry))
     }
 
-    /// Refuses an entry whose header names another one than the list of entries.
+    /// Refuses an entry whose header has another name than the list of entries. A Unicode path in an extra field of either stands
+    /// for its own name.
     fn refuse_other_name(&self, key: &str, entry: &ZipFileEntry<'_>) -> Result<(), StorageError> {
-        let (start, name) = (entry.header_start(), entry.name_raw());
-        let end = start.saturating_add(LEAST_HEADER + name.len() as u64);
-        let header = read_range(SizeCursor::new(&self.file), &(start..end));
-        let header = header.map_err(|error| unread(key, error))?;
-        // The length of the name stands at byte 26.
-        let length = (name.len() as u16).to_le_bytes();
-        if header.get(26..28) == Some(&length) && header.get(LEAST_HEADER as usize..) == Some(name)
+        let name = |start: u64, length_at: u64, size: u64| -> io::Result<Bytes> {
+            let length = name_length(&self.file, start.saturating_add(length_at))?;
+            let start = start.saturating_add(size);
+            read_range(SizeCursor::new(&self.file), &(start..start.saturating_add(length)))
+        };
+        let listed = name(entry.central_header_start(), LISTED_NAME_LENGTH, LEAST_LISTED);
+        let local = name(entry.header_start(), NAME_LENGTH, LEAST_HEADER);
+        if local.map_err(|error| unread(key, error))?
+            == listed.map_err(|error| unread(key, error))?
         {
             return Ok(());
         }
@@ -229,12 +235,22 @@ impl Zip {
     }
 }
 
+/// The length of a name, which stands in two bytes at a place.
+fn name_length(file: &File, place: u64) -> io::Result<u64> {
+    let bytes = read_range(SizeCursor::new(file), &(place..place.saturating_add(2)))?;
+    Ok(little_endian(&bytes))
+}
+
+fn little_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().rfold(0, |sum, byte| sum << 8 | u64::from(*byte))
+}
+
 /// Whether the header of an entry is followed by another one.
 fn is_followed(file: &File, start: u64) -> io::Result<bool> {
     let header = read_range(SizeCursor::new(file), &(start..start.saturating_add(LEAST_LISTED)))?;
     // Those of the name, of extra fields and of a comment.
     let lengths = header.get(28..34).unwrap_or_default().chunks_exact(2);
-    let lengths = lengths.map(|two| two.iter().rfold(0, |sum, byte| sum << 8 | u64::from(*byte)));
+    let lengths = lengths.map(little_endian);
     let mut reader = SizeCursor::new(file);
     reader.seek(SeekFrom::Start(start + LEAST_LISTED + lengths.sum::<u64>()))?;
     let mut next = Vec::new();

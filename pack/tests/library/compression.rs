@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::common::{
-    Random, Sample, Trial, assert_within, bytes, chunks, codec_names, configuration, f32s, from_cf,
+    Random, Sample, Trial, assert_within, bytes, chunks, codec_names, configuration, f32s,
     integers, little_endian, metadata, one_thread, open, options, read, read_f32, sharding, to_cf,
     told, weather, within,
 };
@@ -275,6 +275,7 @@ fn noise(deviation: f32) -> Vec<f32> {
 #[cfg(feature = "pcodec")]
 #[test]
 fn smallest_takes_pcodec_for_noise_and_says_what_readers_need() {
+    use crate::common::from_cf;
     use recast_kernels::ElementType;
     use recast_pack::PackReport;
 

@@ -13,7 +13,7 @@ use recast_pack::{
 };
 use serde_json::json;
 use zip::CompressionMethod;
-use zip::write::SimpleFileOptions;
+use zip::write::{FullFileOptions, SimpleFileOptions};
 
 use crate::common::{
     Random, Sample, Trial, contents, create_group, create_v2, one_thread, quarters, told, within,
@@ -182,6 +182,35 @@ fn an_entry_that_the_list_names_otherwise_than_its_header_is_refused() {
         fs::write(&place, bytes).unwrap();
         let error = told(cat(&place, CatFormat::Raw, &one_thread(), &mut Vec::new())).unwrap_err();
         assert!(error.contains("c/0") && error.contains("has another name"), "{error}");
+    }
+}
+
+/// Info-ZIP's extra field 0x7075, which Python's zipfile reads, too.
+#[test]
+fn a_unicode_path_is_the_name_of_its_entry() {
+    for is_in_list_only in [false, true] {
+        let trial = Trial::empty();
+        let sample = Sample::new("uint8", &[4], &[2], json!(0));
+        sample.write(&trial.input(), &[1, 2, 3, 4]);
+        let place = trial.place("in.zip");
+        let mut zip = zip::ZipWriter::new(File::create(&place).unwrap());
+        for (path, bytes) in contents(&trial.input()) {
+            let name = path.strip_prefix(trial.input()).unwrap_or(&path).to_str().unwrap();
+            let stored = format!("x/{name}");
+            let mut crc = flate2::Crc::new();
+            crc.update(stored.as_bytes());
+            let unicode_path = format!("größe/{name}");
+            let field = [&[1], &crc.sum().to_le_bytes()[..], unicode_path.as_bytes()].concat();
+            let mut options =
+                FullFileOptions::default().compression_method(CompressionMethod::Stored);
+            options.add_extra_field(0x7075, field, is_in_list_only).unwrap();
+            zip.start_file(stored, options).unwrap();
+            zip.write_all(&bytes).unwrap();
+        }
+        zip.finish().unwrap();
+        let mut found = Vec::new();
+        told(cat(place.join("größe"), CatFormat::Raw, &one_thread(), &mut found)).unwrap();
+        assert_eq!(found, [1, 2, 3, 4], "{is_in_list_only}");
     }
 }
 
