@@ -452,8 +452,9 @@ impl Common {
 /// How commands compress that try no compressors.
 #[derive(Args, Clone, Copy, Debug)]
 pub(crate) struct Compression {
-    /// How the chunks of OUTPUT are compressed.
-    #[arg(long, value_name = "NAME[:LEVEL]", default_value = "zstd:5", long_help = Compressor::LONG_HELP)]
+    /// How the chunks of OUTPUT are compressed: none, zstd, gzip, or blosc (zstd with a byte shuffle), with a level after a colon (5,
+    /// or 6 of gzip, without it).
+    #[arg(long, value_name = "NAME[:LEVEL]", default_value = "zstd:5")]
     pub(crate) compressor: Compressor,
 }
 

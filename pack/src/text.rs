@@ -164,6 +164,14 @@ pub fn escaped(text: &str) -> String {
     shown
 }
 
+/// A text; a long one is cut.
+pub(crate) fn shortened(text: &str) -> String {
+    match text.char_indices().nth(100) {
+        Some((end, _)) => format!("{} …", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
 /// A text of others, such as an error that quotes a server, as messages and reports show it.
 #[must_use]
 pub fn shown(text: &str) -> String {

@@ -31,8 +31,8 @@ pub(super) fn text(readers: Readers) -> String {
     };
     match (readers.zarr_python, readers.zarrs) {
         (Reading::Nothing, _) => format!(
-            "{zarrs}; not zarr-python 3.4.2, which opens no array whose codecs inside shards cannot \
-             encode 0 (--shard-codecs outside); {others}"
+            "{zarrs}; zarr-python 3.4.2 only after zarr_recast.register(), because its own classes open no array whose \
+             codecs inside shards cannot encode 0 (--shard-codecs outside); {others}"
         ),
         (Reading::PartsOfShards, _) => format!(
             "{zarr_python}, {zarrs}, both of which decode only the parts of shards they need; {others}"

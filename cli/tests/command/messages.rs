@@ -198,6 +198,19 @@ fn a_bound_with_a_name_is_refused_where_it_has_no_use() {
     );
     let error = kelvin().usage(&["-e", "t2m=0.1"]);
     assert!(error.contains("is not a group, and a bound for t2m is for groups"), "{error}");
+    let missing = path(&group.place("missing"));
+    let output = path(&group.place("none"));
+    let table = group.place("tables.toml");
+    std::fs::write(&table, "[[array]]\nname = \"t2m\"\nmax-abs-error = 1").unwrap();
+    for flags in [
+        &["pack", &missing, &output, "-e", "t2m=1"][..],
+        &["pack", &missing, &output, "-e", "1", "--include", "t2m"],
+        &["pack", &missing, &output, "--config", &path(&table), "--dry-run"],
+        &["suggest", &missing, "--write", &path(&group.place("bounds.toml"))],
+    ] {
+        let error = recast(flags).fails(1);
+        assert!(error.contains("no such file or directory"), "{flags:?}: {error}");
+    }
 }
 
 /// A command without its inputs and outputs, and the flags of which some would be ignored.

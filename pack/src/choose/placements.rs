@@ -204,8 +204,8 @@ pub(super) fn offsets(
         NanTo::Value(value) => value.to_scalar(target).ok().and_then(integer),
         _ => None,
     };
-    // The stored values to try for the smallest element: with as much room below as above, at the low end,
-    // and next to a value in use.
+    // The stored values to try for the smallest element: with as much room below as above, at the low end, and above the
+    // value for NaN.
     let starts = |count: i128| {
         let middle = if target.is_signed() {
             -(count / 2)
@@ -216,12 +216,8 @@ pub(super) fn offsets(
             lowest
         };
         let low = reservations(reserved).map(|codes| lowest + codes as i128);
-        let next_to = taken.map(|taken| [taken + 1, taken - count]);
-        [middle.clamp(lowest, highest)]
-            .into_iter()
-            .chain(low)
-            .chain(next_to.into_iter().flatten())
-            .collect::<Vec<i128>>()
+        let above = taken.map(|taken| taken + 1);
+        [middle.clamp(lowest, highest)].into_iter().chain(low).chain(above).collect::<Vec<i128>>()
     };
     if let (None, Some((least, greatest))) =
         (scale.value, integer(working.least).zip(integer(working.greatest)))

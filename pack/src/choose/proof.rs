@@ -156,7 +156,7 @@ pub(super) fn excess_anywhere(facts: &Facts<'_>, placement: &Placement) -> Optio
 }
 
 /// The largest error of decoded values after they are rounded to their own type, from the largest error before.
-fn rounded_error(facts: &Facts<'_>, error: f64) -> f64 {
+pub(super) fn rounded_error(facts: &Facts<'_>, error: f64) -> f64 {
     if facts.survey.element_type.is_integer() {
         return (error + 0.5).floor();
     }
@@ -274,7 +274,7 @@ pub(super) fn check_promised_ends(facts: &Facts<'_>, placement: &Placement) -> R
 }
 
 /// The number that a few bits stand for.
-fn nth(element_type: ElementType, bits: u64) -> Option<f64> {
+pub(super) fn nth(element_type: ElementType, bits: u64) -> Option<f64> {
     Some(Scalar::from_bits(element_type, bits).to_f64()).filter(|number| number.is_finite())
 }
 

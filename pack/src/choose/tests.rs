@@ -14,6 +14,7 @@ use super::facts::Facts;
 use super::goals::Goals;
 use super::placement::{Promise, Scale};
 use super::placements::offsets;
+use super::proof::{nth, rounded_error};
 use super::room::storable;
 use super::sample::{has_background, tried};
 use super::scales::{scales, spread};
@@ -727,4 +728,33 @@ fn an_offset_with_the_same_type_that_keeps_the_ends_comes_first() {
         assert!(!is_free || far <= 0.0, "{case}: {far} beyond, {bound} {compressor:?}");
     }
     assert!(kept > 60, "{kept}");
+}
+
+/// Next to a power of two, the decoded value may be rounded to a spacing twice that of the value.
+#[test]
+fn the_error_of_values_rounded_to_their_own_type_is_that_of_the_worst_value() {
+    let rounded = |number: f64| {
+        let number = Scalar::from(number);
+        number.cast(ElementType::Float16, Rounding::NearestEven, OutOfRange::Error).unwrap()
+    };
+    let spacing = 2_f64.powi(-10);
+    for ends in [[1.0, 3.0], [1.0, 1.9], [-3.0, 3.0], [-7.0, 1.5]] {
+        let [least, greatest] = ends.map(rounded);
+        let survey = surveyed(&[least, greatest], rounded(0.0), &[]);
+        let options = within(1.0).for_type(ElementType::Float16).unwrap();
+        let facts = Facts::new("a.zarr".to_owned(), &options, &survey, None).unwrap();
+        let magnitudes = (0..).map_while(|bits| nth(ElementType::Float16, bits));
+        let numbers = magnitudes.take_while(|number| *number <= 7.0);
+        let numbers: Vec<f64> = numbers.flat_map(|number| [number, -number]).collect();
+        for tenths in 1..60 {
+            let error = f64::from(tenths) * spacing / 10.0;
+            let off = |number: f64, by: f64| (rounded(number + by).to_f64() - number).abs();
+            let in_range = numbers.iter().filter(|number| (ends[0]..=ends[1]).contains(*number));
+            let worst = in_range.map(|&one| off(one, error).max(off(one, -error)));
+            let worst = worst.fold(0.0, f64::max);
+            let promised = rounded_error(&facts, error);
+            assert!(worst <= promised, "{ends:?} {tenths}: {worst} {promised}");
+            assert!(promised <= 1.5 * worst.max(error), "{ends:?} {tenths}: {worst} {promised}");
+        }
+    }
 }

@@ -50,7 +50,7 @@ impl Job for GroupJob {
             let (report, staged) = self.pack_group(Some(destination), runtime)?;
             return Ok((PathReport::Group(report), staged.context("nothing was written")?));
         }
-        self.refuse_rules()?;
+        self.refuse_rules(runtime)?;
         let (report, staged) = pack_array(&self.of_array(runtime)?, destination, runtime)?;
         Ok((PathReport::Array(Box::new(report)), staged))
     }
@@ -61,7 +61,7 @@ impl DryRun for GroupJob {
         if is_group(&self.pack.input) {
             return Ok(PathReport::Group(self.pack_group(None, runtime)?.0));
         }
-        self.refuse_rules()?;
+        self.refuse_rules(runtime)?;
         Ok(PathReport::Array(Box::new(dry_pack_array(&self.of_array(runtime)?, runtime)?)))
     }
 }

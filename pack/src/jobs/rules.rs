@@ -9,6 +9,7 @@ use glob::{MatchOptions, Pattern};
 use recast_kernels::ElementType;
 use serde_json::Value;
 
+use crate::array::source::Source;
 use crate::error::{Error, Result, usage};
 use crate::jobs::cf::attributes::{PACKED_BY_CF, is_packed};
 use crate::jobs::pack::PackJob;
@@ -17,6 +18,7 @@ use crate::metadata::tree::Node;
 use crate::options::{OwnOptions, PackOptions, option_names};
 use crate::recommend::Recommendations;
 use crate::recommend::labels::Labels;
+use crate::runtime::Runtime;
 use crate::store::location::Kind;
 use crate::store::nearest::nearest;
 
@@ -66,7 +68,7 @@ impl GroupJob {
 
 impl GroupJob {
     /// Refuses options that only a group has, for a job on an array.
-    pub(super) fn refuse_rules(&self) -> Result<()> {
+    pub(super) fn refuse_rules(&self, runtime: &Runtime) -> Result<()> {
         let own = |rules: &[ArrayRule], what: &str| {
             rules.first().map(|rule| format!("{what} for {} is", rule.name))
         };
@@ -79,13 +81,12 @@ impl GroupJob {
         let flag = flags.into_iter().find(|(_, is_given)| *is_given);
         let flag = flag.map(|(flag, _)| format!("{flag} is"));
         let given = flag.or_else(|| own(&self.rules, "a table"));
-        match given.or_else(|| own(&self.bounds, "a bound")) {
-            Some(what) => usage(format!(
-                "{} is not a group, and {what} for groups",
-                self.pack.input.display()
-            )),
-            None => Ok(()),
-        }
+        let given = given.or_else(|| own(&self.bounds, "a bound"));
+        let Some(what) = given else { return Ok(()) };
+        // What is no array either has an error of its own.
+        let input = &self.pack.input;
+        Source::open_for(runtime, input)?;
+        usage(format!("{} is not a group, and {what} for groups", input.display()))
     }
 }
 
@@ -207,11 +208,13 @@ impl ArrayRule {
     }
 }
 
-/// An error that shows lines of the file.
+/// An error of the TOML reader, without the line of the file, which may be long.
 #[allow(clippy::needless_pass_by_value)] // for `map_err`
 fn on_one_line(error: toml::de::Error) -> anyhow::Error {
-    let text = error.to_string();
-    anyhow!(text.split_whitespace().collect::<Vec<_>>().join(" "))
+    let (text, message) = (error.to_string(), error.message());
+    let place = text.lines().next().filter(|_| error.span().is_some());
+    let told = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    place.map_or_else(|| anyhow!("{told}"), |place| anyhow!("{place}: {told}"))
 }
 
 /// TOML has numbers for NaN and infinities. In options they are text, as in flags and in JSON.

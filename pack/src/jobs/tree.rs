@@ -282,15 +282,16 @@ impl Output<'_> {
     }
 
     /// Copies the files that belong to no node. Warns of what the output lacks: all of them, if the place takes none; what is
-    /// no file, also in the folders of arrays; nodes below arrays with a report, of which only chunks are written; and nodes that
-    /// readers of the input find in its consolidated metadata only.
+    /// no file, also in the folders of arrays; nodes and other files below arrays with a report, of which only chunks are written;
+    /// and nodes that readers of the input find in its consolidated metadata only.
     fn copy_files<R>(
         &self,
         nodes: &[Node],
         outcomes: &[ArrayOutcome<R>],
         runtime: &Runtime,
     ) -> Result<Vec<String>> {
-        let (mut refused, mut special, mut nested) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut refused, mut special) = (Vec::new(), Vec::new());
+        let (mut nested, mut others) = (Vec::new(), Vec::new());
         for node in nodes {
             let place = node.path.inside(self.directory)?;
             for name in &node.files {
@@ -314,6 +315,12 @@ impl Output<'_> {
             special.extend(named(&of_array));
             if outcome.report().is_some() {
                 nested.extend(named(&nodes));
+                let mut files = node.other_files();
+                files.retain(|file| {
+                    let is_below = |folder: &String| Path::new(&**file).starts_with(folder);
+                    !of_array.iter().chain(&nodes).any(is_below)
+                });
+                others.extend(files.iter().map(|file| path_in(&node.path, file)));
             }
         }
         let present: BTreeSet<&SafePath> = nodes.iter().map(|node| &node.path).collect();
@@ -324,6 +331,7 @@ impl Output<'_> {
             ("this store takes arrays and groups only", refused),
             ("they are devices, pipes or sockets", special),
             ("nothing lies below an array in Zarr", nested),
+            ("they are neither chunks nor metadata of their arrays", others),
             (
                 "they have no metadata of their own, and only the consolidated metadata of INPUT list them",
                 only_listed,

@@ -14,6 +14,7 @@ use crate::error::{Result, unwritten};
 use crate::store::bare;
 use crate::store::names::ZARR_JSON;
 use crate::store::parse::Document;
+use crate::text::shortened;
 
 /// The attribute with the provenance.
 pub(crate) const PROVENANCE: &str = "recast";
@@ -178,14 +179,6 @@ fn has_members(document: &Map<String, Value>, members: &[Mandatory]) -> Result<(
         }
     }
     Ok(())
-}
-
-/// A text, of which a long one is cut.
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(100) {
-        Some((end, _)) => format!("{} …", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
 }
 
 /// The text of a document.

@@ -17,7 +17,7 @@ use crate::options::{Reader, ShardCodecs};
 /// Who can read an array with value codecs, and the unit that each decodes for a part of a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Readers {
-    /// zarr-python 3.4.2 or newer with zarr-recast, or with cast-value-rs.
+    /// zarr-python 3.4.2 or newer with its own classes, and zarr-recast or cast-value-rs for the casts.
     pub zarr_python: Reading,
     /// zarrs with zarrs-recast.
     pub zarrs: Reading,

@@ -166,6 +166,24 @@ impl Node {
         Ok(is_file)
     }
 
+    /// The files of an array that are neither its chunks nor its metadata, for a job that writes both anew. None where listing is a
+    /// request to a server, and where chunks have other names than those of Zarr's specification.
+    pub(crate) fn other_files(&self) -> Vec<SafePath> {
+        let encoding = self
+            .document
+            .get("chunk_key_encoding")
+            .map_or(&Value::Null, |encoding| encoding.get("name").unwrap_or(encoding));
+        if !self.location.is_near() || !["default", "v2"].iter().any(|name| encoding == name) {
+            return Vec::new();
+        }
+        // The chunks have been read, so that an error here is of a name that no array has.
+        let mut keys = self.location.keys().ok().flatten().unwrap_or_default();
+        let is_known = |key: &str| is_like_chunk(key) || DOCUMENTS.contains(&without_bak(key));
+        keys.retain(|key| is_content(key) && !is_known(key));
+        keys.sort_unstable();
+        keys
+    }
+
     /// Entries of an array's folder that do not belong there, by their paths in it: pipes, sockets and devices, which no job
     /// reads or copies; and folders with the metadata of a node. Zarr has no nodes below an array, so no reader of the group
     /// sees such a node.

@@ -5,10 +5,12 @@ use std::str::FromStr;
 
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
 use serde::de::value::{Error as Unnamed, StrDeserializer};
-use serde::de::{DeserializeOwned, Error as _};
+use serde::de::{DeserializeOwned, Error as _, IgnoredAny};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use zarr_recast::JsonScalar;
+
+use crate::text::shortened;
 
 /// How chunks are compressed. As text: `none`, `auto`, `smallest`, or `zstd`, `gzip` or `blosc` with a level after a
 /// colon.
@@ -400,7 +402,11 @@ pub fn scalar(text: &str) -> Result<JsonScalar, String> {
             }
             Err(_) => Err(error),
         })
-        .map_err(|error| error.to_string())
+        .map_err(|error| match serde_json::from_str::<IgnoredAny>(text) {
+            Ok(_) => error.to_string(),
+            // Who writes a number in a flag knows of no JSON.
+            Err(_) => format!("{:?}: a number is needed, such as -9999 or nan", shortened(text)),
+        })
 }
 
 /// Reads a number of TOML or JSON, where it may also be text.

@@ -425,7 +425,7 @@ impl Location {
     }
 
     /// Whether looking around costs little.
-    fn is_near(&self) -> bool {
+    pub(crate) fn is_near(&self) -> bool {
         self.zip.is_some() || self.root.is_some()
     }
 

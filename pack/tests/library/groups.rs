@@ -229,10 +229,14 @@ fn a_configuration_says_how_for_each() {
         ("", "no [[array]] in it"),
         ("[[array]]\nname = \"x\"\n[[array]]\nname = \"/x\"", "two tables have the name /x"),
         ("= 1", "TOML parse error at line 1"),
+        ("[[array]]\nname = \"x\"\nnan-to = \"\"", "nan-to: \"\": a number is needed"),
     ] {
         let error = told(ArrayRule::list_from_toml(text)).unwrap_err();
         assert!(error.contains(expected), "{error}");
     }
+    let long = format!("[[array]]\nname = \"{}\" x", "y".repeat(1000));
+    let error = told(ArrayRule::list_from_toml(&long)).unwrap_err();
+    assert!(error.contains("at line 2, column 1011") && error.len() < 200, "{error}");
     let missing = told(ArrayRule::list_from_toml(
         "[[array]]\nname = \"x\"\nmax-abs-error = 1\nmissing = [nan, inf, -9.0]",
     ));
@@ -876,6 +880,22 @@ fn nodes_below_an_array_are_copied_or_named() {
     assert!(!trial.output().join("t2m/deep").exists());
     let named = "not copied, because nothing lies below an array in Zarr: t2m/deep/inner";
     assert_eq!(report.warnings, [named]);
+}
+
+/// Those of a copied array are copied.
+#[test]
+fn files_of_a_packed_array_that_are_neither_chunks_nor_metadata_are_named() {
+    let trial = of_weather();
+    for name in ["t2m/note.txt", "t2m/more/note", "t2m/zarr.json.bak", "flag/note.txt"] {
+        let place = trial.input().join(name);
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        fs::write(place, "note").unwrap();
+    }
+    let named = "not copied, because they are neither chunks nor metadata of their arrays: \
+                 t2m/more/note, t2m/note.txt";
+    assert_eq!(pack(&trial, within(0.01)).warnings, [named]);
+    assert!(trial.output().join("flag/note.txt").exists());
+    assert!(!trial.output().join("t2m/note.txt").exists());
 }
 
 /// Fill values of Zarr v2 as netCDF-C and others write them, and zarr-python reads them: as Python reads numbers.

@@ -213,11 +213,11 @@ impl CompareJob {
     }
 
     fn compared(&self, runtime: &Runtime) -> Result<CompareReport> {
+        let (a, b) = (Source::open_for(runtime, &self.a)?, Source::open_for(runtime, &self.b)?);
         if let Some(rule) = self.rules.first() {
             let (a, name) = (self.a.display(), &rule.name);
             return usage(format!("{a} is not a group, and a table for {name} is for groups"));
         }
-        let (a, b) = (Source::open_for(runtime, &self.a)?, Source::open_for(runtime, &self.b)?);
         if a.array().shape() != b.array().shape() {
             bail!(
                 "{}: the shape is {:?}, that of {} is {:?}; only arrays of one shape can be compared",

@@ -58,6 +58,8 @@ impl SuggestJob {
             });
         }
         if self.config.is_some() {
+            // What is no array either has an error of its own.
+            Source::open_for(runtime, &self.input)?;
             let text =
                 "is not a group, and --write is for groups; copy a command from the last lines";
             usage(format!("{} {text}", self.input.display()))?;
