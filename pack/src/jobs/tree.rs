@@ -308,19 +308,14 @@ impl Output<'_> {
             }
         }
         for (node, outcome) in arrays_of(nodes).zip(outcomes) {
-            let [of_array, nodes] = node.stray()?;
-            let named = |names: &[String]| -> Vec<String> {
+            let stray = node.stray()?;
+            let named = |names: BTreeSet<String>| -> Vec<String> {
                 names.iter().map(|name| path_in(&node.path, name)).collect()
             };
-            special.extend(named(&of_array));
+            special.extend(named(stray.special));
             if outcome.report().is_some() {
-                nested.extend(named(&nodes));
-                let mut files = node.other_files();
-                files.retain(|file| {
-                    let is_below = |folder: &String| Path::new(&**file).starts_with(folder);
-                    !of_array.iter().chain(&nodes).any(is_below)
-                });
-                others.extend(files.iter().map(|file| path_in(&node.path, file)));
+                nested.extend(named(stray.nodes));
+                others.extend(named(stray.files));
             }
         }
         let present: BTreeSet<&SafePath> = nodes.iter().map(|node| &node.path).collect();
@@ -339,7 +334,15 @@ impl Output<'_> {
         ];
         let lacks = lacks.into_iter().filter(|(_, names)| !names.is_empty());
         Ok(lacks
-            .map(|(why, names)| format!("not copied, because {why}: {}", names.join(", ")))
+            .map(|(why, names)| format!("not copied, because {why}: {}", first_of(&names)))
             .collect())
     }
+}
+
+/// The first names, and how many there are if there are more.
+fn first_of(names: &[String]) -> String {
+    const MOST: usize = 20;
+    let first = names.iter().take(MOST).map(|name| &**name).collect::<Vec<_>>().join(", ");
+    let all = names.len();
+    if all > MOST { format!("{first} … ({all} in all)") } else { first }
 }

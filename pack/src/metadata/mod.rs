@@ -3,6 +3,7 @@
 pub(crate) mod bound_codecs;
 pub(crate) mod byte_codecs;
 pub(crate) mod cf_names;
+mod chunk_names;
 pub(crate) mod codecs;
 pub(crate) mod coordinates;
 pub(crate) mod document;

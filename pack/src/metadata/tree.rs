@@ -1,6 +1,6 @@
 //! The nodes of a group, with their metadata as Zarr v3.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, FileType};
 use std::path::Path;
 
@@ -9,6 +9,7 @@ use recast_kernels::ElementType;
 use serde_json::{Map, Value, json};
 use zarr_recast::data_type;
 
+use super::chunk_names::ChunkNames;
 use super::codecs::{CodecList, SHARDING};
 use super::document::{name_dimensions, object, refuse_no_node, with_members};
 use super::v2::{InvalidV2, document_of_v2, older_array, older_attributes};
@@ -166,53 +167,58 @@ impl Node {
         Ok(is_file)
     }
 
-    /// The files of an array that are neither its chunks nor its metadata, for a job that writes both anew. None where listing is a
-    /// request to a server, and where chunks have other names than those of Zarr's specification.
-    pub(crate) fn other_files(&self) -> Vec<SafePath> {
-        let encoding = self
-            .document
-            .get("chunk_key_encoding")
-            .map_or(&Value::Null, |encoding| encoding.get("name").unwrap_or(encoding));
-        if !self.location.is_near() || !["default", "v2"].iter().any(|name| encoding == name) {
-            return Vec::new();
-        }
-        // The chunks have been read, so that an error here is of a name that no array has.
-        let mut keys = self.location.keys().ok().flatten().unwrap_or_default();
-        let is_known = |key: &str| is_like_chunk(key) || DOCUMENTS.contains(&without_bak(key));
-        keys.retain(|key| is_content(key) && !is_known(key));
-        keys.sort_unstable();
-        keys
-    }
-
-    /// Entries of an array's folder that do not belong there, by their paths in it: pipes, sockets and devices, which no job
-    /// reads or copies; and folders with the metadata of a node. Zarr has no nodes below an array, so no reader of the group
-    /// sees such a node.
-    pub(crate) fn stray(&self) -> Result<[Vec<String>; 2]> {
-        let [mut special, mut nodes] = [Vec::new(), Vec::new()];
-        let Some(folder) = self.location.directory() else { return Ok([special, nodes]) };
-        visit_below(&folder, |path, _, kind| {
-            let name = path.strip_prefix(&folder).unwrap_or(path);
-            let is_special = |kind: FileType| !kind.is_file() && !kind.is_dir();
-            let is_special = if kind.is_symlink() {
-                fs::metadata(path).is_ok_and(|target| is_special(target.file_type()))
-            } else {
-                is_special(kind)
-            };
-            let below = name.parent().filter(|below| below.components().next().is_some());
-            let is_node = || DOCUMENTS.iter().any(|document| name.ends_with(document));
+    /// What is in an array's folder and does not belong there.
+    pub(crate) fn stray(&self) -> Result<Stray> {
+        let names = ChunkNames::new(&self.document);
+        let is_own = |name: &str| {
+            DOCUMENTS.contains(&without_bak(name))
+                || names.as_ref().is_none_or(|names| names.contain(name))
+        };
+        let mut stray = Stray::default();
+        let mut see = |name: String, is_special: bool| {
+            let node = name.rsplit_once('/').filter(|(_, last)| DOCUMENTS.contains(last));
             if is_special {
-                special.push(name.display().to_string());
-            } else if let Some(below) = below.filter(|_| is_node()) {
-                nodes.push(below.display().to_string());
+                stray.special.insert(name);
+            } else if let Some((node, _)) = node {
+                stray.nodes.insert(node.to_owned());
+            } else if !is_own(&name) && is_content(&name) {
+                stray.files.insert(name);
             }
-            Ok(())
-        })?;
-        for names in [&mut special, &mut nodes] {
-            names.sort_unstable();
-            names.dedup();
+        };
+        if let Some(folder) = self.location.directory() {
+            visit_below(&folder, |path, _, kind| {
+                let is_special = |kind: FileType| !kind.is_file() && !kind.is_dir();
+                let is_special = if kind.is_symlink() {
+                    fs::metadata(path).is_ok_and(|target| is_special(target.file_type()))
+                } else {
+                    is_special(kind)
+                };
+                let name = path.strip_prefix(&folder).unwrap_or(path).display().to_string();
+                see(name.replace(std::path::MAIN_SEPARATOR, "/"), is_special);
+                Ok(())
+            })?;
+        } else if self.location.is_near() {
+            for key in self.location.keys()?.unwrap_or_default() {
+                see(key.to_string(), false);
+            }
         }
-        Ok([special, nodes])
+        let Stray { nodes, files, .. } = &mut stray;
+        let is_in_node =
+            |name: &str| name.match_indices('/').any(|(end, _)| nodes.contains(&name[..end]));
+        files.retain(|name| !is_in_node(name));
+        Ok(stray)
     }
+}
+
+/// Entries of an array's folder that do not belong there, by their paths in it. On servers nobody looks for them.
+#[derive(Default)]
+pub(crate) struct Stray {
+    /// Pipes, sockets and devices, which no job reads or copies.
+    pub(crate) special: BTreeSet<String>,
+    /// Folders with the metadata of a node. Zarr has no nodes below an array, so no reader of the group sees such a node.
+    pub(crate) nodes: BTreeSet<String>,
+    /// Files that are neither chunks of the array nor metadata, nor in such a node.
+    pub(crate) files: BTreeSet<String>,
 }
 
 /// The nodes of the group at a path.

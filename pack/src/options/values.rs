@@ -405,7 +405,7 @@ pub fn scalar(text: &str) -> Result<JsonScalar, String> {
         .map_err(|error| match serde_json::from_str::<IgnoredAny>(text) {
             Ok(_) => error.to_string(),
             // Who writes a number in a flag knows of no JSON.
-            Err(_) => format!("{:?}: a number is needed, such as -9999 or nan", shortened(text)),
+            Err(_) => format!("{:?}: a number is needed, such as -9999", shortened(text)),
         })
 }
 

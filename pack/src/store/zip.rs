@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::ops::{Bound, Range};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, anyhow, bail};
 use positioned_io::SizeCursor;
@@ -19,13 +19,14 @@ use zip::result::ZipError;
 use zip::{CompressionMethod, ZipArchive, ZipReadOptions};
 
 use super::files::{open_regular, part_of, range_of, read_range};
-use super::names::SafePath;
+use super::names::{DOCUMENTS, SafePath};
 use crate::error::Result;
 
 /// Deflate makes no more of a byte.
 const MOST_OF_A_BYTE: u64 = 1032;
 
-/// The parts of a local header that have a fixed size, and where the length of the name stands among them.
+/// The parts of a local header that have a fixed size, and where the length of the name stands among them, before that of the
+/// extra fields.
 const LEAST_HEADER: u64 = 30;
 const NAME_LENGTH: u64 = 26;
 
@@ -40,6 +41,8 @@ pub(crate) struct Zip {
     metadata: Arc<ZipArchiveMetadata>,
     /// The numbers of the entries that are no folders, by their names.
     entries: BTreeMap<String, usize>,
+    /// What is wrong with a name, once all are checked: that takes a read for each entry.
+    wrong_name: OnceLock<Option<String>>,
 }
 
 impl Zip {
@@ -110,7 +113,7 @@ impl Zip {
                 bail!("damaged zip file: the entry {name} reaches into {other}");
             }
         }
-        Ok(Self { file, metadata, entries })
+        Ok(Self { file, metadata, entries, wrong_name: OnceLock::new() })
     }
 
     /// The entry of a key.
@@ -124,6 +127,10 @@ impl Zip {
                 if let Some(number) = self.entries.get(name) {
                     refuse_link(name, &self.numbered(*number)?)?;
                 }
+            }
+            // A chunk may be there by another name. Documents are looked for that no store has.
+            if !DOCUMENTS.iter().any(|document| key.ends_with(document)) {
+                self.check_names()?;
             }
             return Ok(None);
         };
@@ -143,19 +150,34 @@ impl Zip {
         Ok(Some(entry))
     }
 
-    /// Refuses an entry whose header has another name than the list of entries. A Unicode path in an extra field of either stands
-    /// for its own name.
+    /// Refuses a zip file in which an entry has another name than its header.
+    fn check_names(&self) -> Result<(), StorageError> {
+        let wrong = self.wrong_name.get_or_init(|| {
+            self.entries.iter().find_map(|(key, number)| {
+                let checked = self.numbered(*number);
+                let checked = checked.and_then(|entry| self.refuse_other_name(key, &entry));
+                checked.err().map(|error| error.to_string())
+            })
+        });
+        wrong.as_ref().map_or(Ok(()), |wrong| Err(StorageError::Other(wrong.clone())))
+    }
+
+    /// Refuses an entry whose header has another name than the list of entries.
     fn refuse_other_name(&self, key: &str, entry: &ZipFileEntry<'_>) -> Result<(), StorageError> {
-        let name = |start: u64, length_at: u64, size: u64| -> io::Result<Bytes> {
-            let length = name_length(&self.file, start.saturating_add(length_at))?;
-            let start = start.saturating_add(size);
-            read_range(SizeCursor::new(&self.file), &(start..start.saturating_add(length)))
+        let names = |start, lengths_at, size| {
+            names(&self.file, start, lengths_at, size).map_err(|error| unread(key, error))
         };
-        let listed = name(entry.central_header_start(), LISTED_NAME_LENGTH, LEAST_LISTED);
-        let local = name(entry.header_start(), NAME_LENGTH, LEAST_HEADER);
-        if local.map_err(|error| unread(key, error))?
-            == listed.map_err(|error| unread(key, error))?
-        {
+        let listed = names(entry.central_header_start(), LISTED_NAME_LENGTH, LEAST_LISTED)?;
+        let local = names(entry.header_start(), NAME_LENGTH, LEAST_HEADER)?;
+        let is_same = listed.name == local.name
+            && match (&listed.unicode_path, &local.unicode_path) {
+                (Some(listed), Some(local)) => listed == local,
+                // Then the name itself is in the encoding of some system.
+                (Some(listed_path), None) => !local.name.is_ascii() || *listed_path == local.name,
+                (None, _) => true,
+            };
+        // Readers take no Unicode path of another name.
+        if is_same || listed.name == local.name && listed.name == entry.name_raw() {
             return Ok(());
         }
         Err(unread(key, "damaged zip file: the header of its bytes has another name"))
@@ -239,6 +261,38 @@ impl Zip {
 fn name_length(file: &File, place: u64) -> io::Result<u64> {
     let bytes = read_range(SizeCursor::new(file), &(place..place.saturating_add(2)))?;
     Ok(little_endian(&bytes))
+}
+
+/// The names that a header has for an entry.
+struct Names {
+    name: Vec<u8>,
+    unicode_path: Option<Vec<u8>>,
+}
+
+/// Those of the header at `start`, in which their lengths stand at `lengths_at` and the names behind `size` bytes.
+fn names(file: &File, start: u64, lengths_at: u64, size: u64) -> io::Result<Names> {
+    let read = |start: u64, length: u64| {
+        read_range(SizeCursor::new(file), &(start..start.saturating_add(length)))
+    };
+    let lengths = read(start.saturating_add(lengths_at), 4)?;
+    let (of_name, of_extra) = lengths.split_at_checked(2).unwrap_or_default();
+    let of_name = little_endian(of_name);
+    let all = read(start.saturating_add(size), of_name + little_endian(of_extra))?;
+    let (name, extra) = all.split_at_checked(of_name as usize).unwrap_or_default();
+    Ok(Names { name: name.to_vec(), unicode_path: unicode_path(extra).map(<[u8]>::to_vec) })
+}
+
+/// The path in Info-ZIP's extra field 0x7075, behind a version and the checksum of the name that the path stands for.
+fn unicode_path(mut extra: &[u8]) -> Option<&[u8]> {
+    loop {
+        let (head, rest) = extra.split_at_checked(4)?;
+        let (tag, size) = head.split_at_checked(2)?;
+        let (field, rest) = rest.split_at_checked(little_endian(size) as usize)?;
+        if little_endian(tag) == 0x7075 {
+            return field.get(5..);
+        }
+        extra = rest;
+    }
 }
 
 fn little_endian(bytes: &[u8]) -> u64 {
@@ -330,10 +384,12 @@ impl ListableStorageTraits for Zip {
     }
 
     fn list_prefix(&self, prefix: &StorePrefix) -> Result<StoreKeys, StorageError> {
+        self.check_names()?;
         self.below(prefix.as_str()).map(|(name, _)| Ok(StoreKey::new(name)?)).collect()
     }
 
     fn list_dir(&self, prefix: &StorePrefix) -> Result<StoreKeysPrefixes, StorageError> {
+        self.check_names()?;
         let (mut keys, mut folders) = (Vec::new(), BTreeSet::new());
         for (name, _) in self.below(prefix.as_str()) {
             match name.get(prefix.as_str().len()..).unwrap_or_default().split_once('/') {

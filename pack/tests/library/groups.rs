@@ -886,16 +886,29 @@ fn nodes_below_an_array_are_copied_or_named() {
 #[test]
 fn files_of_a_packed_array_that_are_neither_chunks_nor_metadata_are_named() {
     let trial = of_weather();
-    for name in ["t2m/note.txt", "t2m/more/note", "t2m/zarr.json.bak", "flag/note.txt"] {
-        let place = trial.input().join(name);
+    // A name that no key of Zarr can be hides no other one; so does none of a chunk with another separator, or beyond the grid.
+    let names = ["a\\b", "c.0", "c/9999", "more/note", "note.txt"];
+    for name in names.iter().chain(&["zarr.json.bak", "../flag/note.txt"]) {
+        let place = trial.input().join("t2m").join(name);
         fs::create_dir_all(place.parent().unwrap()).unwrap();
         fs::write(place, "note").unwrap();
     }
-    let named = "not copied, because they are neither chunks nor metadata of their arrays: \
-                 t2m/more/note, t2m/note.txt";
-    assert_eq!(pack(&trial, within(0.01)).warnings, [named]);
+    let names: Vec<String> = names.iter().map(|name| format!("t2m/{name}")).collect();
+    let why = "not copied, because they are neither chunks nor metadata of their arrays: ";
+    assert_eq!(pack(&trial, within(0.01)).warnings, [format!("{why}{}", names.join(", "))]);
     assert!(trial.output().join("flag/note.txt").exists());
     assert!(!trial.output().join("t2m/note.txt").exists());
+
+    // In a zip file, and many.
+    fs::remove_file(trial.input().join("t2m/a\\b")).unwrap();
+    for number in 0..30 {
+        fs::write(trial.input().join(format!("t2m/note{number}")), "note").unwrap();
+    }
+    let place = trial.place("in.zip");
+    crate::hostile::zip(&trial.input(), &place, zip::CompressionMethod::Stored, &[]);
+    let job = GroupJob::new(place, trial.place("unzipped"), within(0.01));
+    let warnings = of_group(job.run(&one_thread())).unwrap().warnings;
+    assert!(warnings[0].starts_with(why) && warnings[0].ends_with("(34 in all)"), "{warnings:?}");
 }
 
 /// Fill values of Zarr v2 as netCDF-C and others write them, and zarr-python reads them: as Python reads numbers.

@@ -47,7 +47,12 @@ fn group(place: &Path) {
 }
 
 /// Writes a zip file of a folder, with other entries after its own.
-fn zip(folder: &Path, place: &Path, method: CompressionMethod, others: &[(&str, &[u8])]) {
+pub(crate) fn zip(
+    folder: &Path,
+    place: &Path,
+    method: CompressionMethod,
+    others: &[(&str, &[u8])],
+) {
     let mut zip = zip::ZipWriter::new(File::create(place).unwrap());
     let options = SimpleFileOptions::default().compression_method(method);
     for (path, bytes) in contents(folder) {
@@ -176,12 +181,15 @@ fn an_entry_that_the_list_names_otherwise_than_its_header_is_refused() {
         zip(&trial.input(), &place, method, &[]);
         assert!(cat(&place, CatFormat::Raw, &one_thread(), &mut Vec::new()).is_ok());
         let mut bytes = fs::read(&place).unwrap();
-        // In the list of entries, which is behind all headers, chunk 1 gets the name of chunk 0.
+        // In the list of entries, which is behind all headers, chunk 1 gets another name: of chunk 0, or of no chunk.
         let at = bytes.windows(3).rposition(|name| name == b"c/1").unwrap();
-        bytes[at + 2] = b'0';
-        fs::write(&place, bytes).unwrap();
-        let error = told(cat(&place, CatFormat::Raw, &one_thread(), &mut Vec::new())).unwrap_err();
-        assert!(error.contains("c/0") && error.contains("has another name"), "{error}");
+        for name in [b'0', b'7'] {
+            bytes[at + 2] = name;
+            fs::write(&place, &bytes).unwrap();
+            let error = told(cat(&place, CatFormat::Raw, &one_thread(), &mut Vec::new()));
+            let error = error.unwrap_err();
+            assert!(error.contains("c/") && error.contains("has another name"), "{error}");
+        }
     }
 }
 
@@ -196,7 +204,7 @@ fn a_unicode_path_is_the_name_of_its_entry() {
         let mut zip = zip::ZipWriter::new(File::create(&place).unwrap());
         for (path, bytes) in contents(&trial.input()) {
             let name = path.strip_prefix(trial.input()).unwrap_or(&path).to_str().unwrap();
-            let stored = format!("x/{name}");
+            let stored = format!("ä/{name}");
             let mut crc = flate2::Crc::new();
             crc.update(stored.as_bytes());
             let unicode_path = format!("größe/{name}");
@@ -211,6 +219,13 @@ fn a_unicode_path_is_the_name_of_its_entry() {
         let mut found = Vec::new();
         told(cat(place.join("größe"), CatFormat::Raw, &one_thread(), &mut found)).unwrap();
         assert_eq!(found, [1, 2, 3, 4], "{is_in_list_only}");
+        // The list is behind the headers.
+        let mut bytes = fs::read(&place).unwrap();
+        let at = bytes.windows(11).rposition(|name| name == "größe/c/1".as_bytes()).unwrap();
+        bytes[at] = b'k';
+        fs::write(&place, bytes).unwrap();
+        let error = told(cat(place.join("größe"), CatFormat::Raw, &one_thread(), &mut Vec::new()));
+        assert!(error.is_err() || is_in_list_only, "{error:?}");
     }
 }
 
