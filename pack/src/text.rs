@@ -1,6 +1,7 @@
 //! Formats numbers, places and the texts of others for messages and reports.
 
 use std::fmt::Write;
+use std::ops::Deref;
 use std::path::Path;
 
 use recast_kernels::Scalar;
@@ -170,6 +171,13 @@ pub(crate) fn shortened(text: &str) -> String {
         Some((end, _)) => format!("{} …", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }
+}
+
+/// The first names of a list, and `…` if there are more.
+pub(crate) fn first_of<T: Deref<Target = str>>(names: &[T], most: usize) -> String {
+    let more = if names.len() > most { " …" } else { "" };
+    let names: Vec<&str> = names.iter().take(most).map(|name| &**name).collect();
+    format!("{}{more}", names.join(", "))
 }
 
 /// A text of others, such as an error that quotes a server, as messages and reports show it.

@@ -31,6 +31,7 @@ use crate::store::files::open_regular;
 use crate::store::limited::is_affordable;
 use crate::store::location::{Kind, Location};
 use crate::store::names::SafePath;
+use crate::text::first_of;
 
 /// More chunks than this would take hours even if none were stored.
 const MOST_CHUNKS: u64 = 100_000_000;
@@ -462,9 +463,7 @@ fn named(group: &Location) -> String {
     if names.is_empty() {
         return String::new();
     }
-    let more = if names.len() > MOST { " …" } else { "" };
-    let names: Vec<&str> = names.iter().take(MOST).map(|name| &**name).collect();
-    format!(": {}{more}", names.join(", "))
+    format!(": {}", first_of(&names, MOST))
 }
 
 /// How strict to be about the fill value of an existing array.

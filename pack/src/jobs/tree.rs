@@ -17,7 +17,7 @@ use crate::store::links::OutsideLinks;
 use crate::store::location::{Kind, Location, PIECE};
 use crate::store::names::{SafePath, ZARR_JSON};
 use crate::store::transfer::Transfer;
-use crate::text::{as_shown, number_of};
+use crate::text::{as_shown, first_of, number_of};
 
 /// The report of a job that wrote a group.
 #[derive(Clone, Debug, Serialize)]
@@ -204,6 +204,9 @@ pub(crate) fn arrays_of(nodes: &[Node]) -> impl Iterator<Item = &Node> {
     nodes.iter().filter(|node| node.kind == Kind::Array)
 }
 
+/// The most names of what an output lacks.
+const NAMED: usize = 20;
+
 /// A group that is being written.
 pub(crate) struct Output<'a> {
     pub(crate) destination: &'a Destination,
@@ -334,15 +337,12 @@ impl Output<'_> {
         ];
         let lacks = lacks.into_iter().filter(|(_, names)| !names.is_empty());
         Ok(lacks
-            .map(|(why, names)| format!("not copied, because {why}: {}", first_of(&names)))
+            .map(|(why, names)| {
+                let count = names.len();
+                let count =
+                    if count > NAMED { format!(" ({count} in all)") } else { String::new() };
+                format!("not copied, because {why}: {}{count}", first_of(&names, NAMED))
+            })
             .collect())
     }
-}
-
-/// The first names, and how many there are if there are more.
-fn first_of(names: &[String]) -> String {
-    const MOST: usize = 20;
-    let first = names.iter().take(MOST).map(|name| &**name).collect::<Vec<_>>().join(", ");
-    let all = names.len();
-    if all > MOST { format!("{first} … ({all} in all)") } else { first }
 }

@@ -12,7 +12,7 @@ use super::numbers::Numbers;
 use super::values::{Compressor, Limits, ValueRange, limit, scalar};
 
 impl Compressor {
-    /// The long help of `--compressor`, for every command that has it.
+    /// The long help of `--compressor`, where it may be chosen by a sample.
     pub const LONG_HELP: &'static str = "How the chunks are compressed: none, zstd, gzip, or blosc (zstd with a byte shuffle), with \
          a level after a colon (5, or 6 of gzip, without it). auto takes the one of these that makes a sample of the chunks \
          smallest. smallest takes longer, and also tries differences of neighbours and shuffles: codecs of numcodecs, which \
