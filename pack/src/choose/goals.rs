@@ -36,7 +36,7 @@ pub(crate) struct Goals<'a> {
     /// A finer bound of the error, if that of the relative error is not kept either.
     finer: Option<f64>,
     tries: u32,
-    /// Why the bound that is asked for does not do, which explains more than why finer ones do not.
+    /// Why a bound does not do, which explains more than why parts of that bound do not.
     first: Option<anyhow::Error>,
 }
 
@@ -114,10 +114,14 @@ impl<'a> Goals<'a> {
     /// The reason, if there is nothing more to try.
     pub(crate) fn advance(&mut self, why: anyhow::Error) -> Result<()> {
         let Some(next) = self.next_way(&why) else { return Err(self.first.take().unwrap_or(why)) };
-        self.way = next;
-        if matches!(next, Way::Asked(_)) {
+        let takes_part = matches!(
+            (self.way, next),
+            (Way::Asked(_), Way::Asked(_)) | (Way::Absolute(_), Way::Absolute(_))
+        );
+        if takes_part && !why.is::<MeanExceeded>() {
             self.first.get_or_insert(why);
         }
+        self.way = next;
         Ok(())
     }
 

@@ -22,7 +22,7 @@ use crate::array::region::Block;
 use crate::check::comparison::Violation;
 use crate::error::is_interrupted;
 use crate::metadata::byte_codecs::{BIAS, Coder, Storage};
-use crate::options::{Compressor, NanTo, PackOptions, ValueRange, scalar};
+use crate::options::{Compressor, Limits, NanTo, PackOptions, ValueRange, scalar};
 use crate::runtime::{Runtime, Workers};
 use crate::scan::number;
 use crate::scan::survey::Survey;
@@ -335,7 +335,8 @@ fn scales_that_spread_the_values_leave_room_for_the_rounding_far_from_zero() {
         let facts = Facts::new(String::new(), &options, &survey, None).unwrap();
         let scales = spread(&facts, ElementType::UInt16);
         let steps = scales.iter().map(|one| one.value.unwrap().to_f64() * facts.working.extent());
-        assert!(scales.len() > 3 && steps.clone().all(|steps| steps <= 65_535.0), "{mean}");
+        let is_spread = |steps| (60_000.0..=65_535.0).contains(&steps);
+        assert!(scales.len() > 3 && steps.clone().all(is_spread), "{mean}");
     }
 }
 
@@ -506,6 +507,64 @@ fn integers_are_kept_exactly_in_the_narrowest_type() {
 }
 
 #[test]
+fn integers_have_as_much_room_below_as_above() {
+    for count in 2..20 {
+        let values: Vec<i16> = (0..count).map(|step| 1000 + step).collect();
+        let survey = surveyed(&values, 0, &[]);
+        let options = within(0.0);
+        let facts = Facts::new(String::new(), &options, &survey, None).unwrap();
+        let offsets = offsets(&facts, &Scale::of(None), ElementType::Int8).unwrap();
+        // Codes are from -128 to 127.
+        assert_eq!(offsets[1], Some(Scalar::from(1000 + count / 2)), "{offsets:?}");
+    }
+}
+
+#[test]
+fn limits_at_the_ends_of_the_data_take_hardly_finer_steps() {
+    for (count, extent) in [(3, 19.0), (3, 1.0), (3, 7.0), (600, 1.0), (600, 3.0), (600, 700.0)] {
+        let values: Vec<f32> = noise(count).map(|x| extent * (x - 0.3)).collect();
+        let survey = surveyed(&values, f32::NAN, &[]);
+        let (least, greatest) = survey.range().unwrap();
+        let ends = [least, greatest].map(|end| Some(end.to_f64()));
+        let limits = Limits { least: ends[0], greatest: ends[1] };
+        let free = within(f64::from(extent) / 1000.0);
+        let limited = PackOptions { limits: Some(limits), ..free.clone() };
+        let (found, _) = all(&survey, &limited);
+        let ratio = scale(&found[0]) / scale(&first(&survey, &free));
+        assert!((1.0..1.2).contains(&ratio), "{count} {extent}: {ratio}");
+        assert!(beyond(&found[0], &survey) <= 0.0, "{count} {extent}");
+        // The next are no multiples of it.
+        let many = found.iter().filter(|one| scale(one) < 1.5 * scale(&found[0])).count();
+        assert!(many >= 8, "{count} {extent}: {many} of {}", found.len());
+    }
+}
+
+#[test]
+fn steps_that_hold_for_values_to_come_are_hardly_finer_than_the_bound() {
+    for extent in [1.0_f32, 0.3, 40.0] {
+        let bound = f64::from(extent) / 100.0;
+        let options = PackOptions { grid: Some(false), ..within(bound) };
+        let values = [0.0, 0.37 * extent, extent];
+        let ratio = scale(&first(&surveyed(&values, 0.0, &[]), &options)) * 2.0 * bound;
+        assert!((1.0..1.001).contains(&ratio), "{ratio}");
+    }
+}
+
+/// Where all values are at hand, steps need no margin for roundings that do not happen.
+#[test]
+fn small_arrays_of_floats_take_coarser_steps() {
+    let values: Vec<f32> = noise(600).map(|x| 262.0 + 48.0 * x).collect();
+    let survey = surveyed(&values, f32::NAN, &[]);
+    let of = |compressor| first(&survey, &PackOptions { compressor, ..within(0.056) });
+    let [large, small] = [Compressor::None, Compressor::Zstd(5)].map(|one| scale(&of(one)));
+    assert!(small < large, "{small} {large}");
+    let survey = surveyed(&[3_i32, 40, 700, 12, 90_000], 0, &[]);
+    let steps = PackOptions { compressor: Compressor::Zstd(5), ..within(2.7) };
+    let steps = 1.0 / scale(&first(&survey, &steps));
+    assert_eq!(steps, 5.0);
+}
+
+#[test]
 fn a_relative_error_takes_the_smallest_float_type_that_keeps_it() {
     let values: Vec<f32> = (0..300).map(|index| 1.03_f32.powi(index)).collect();
     let options = PackOptions { max_rel_error: Some(0.005), ..PackOptions::default() };
@@ -531,6 +590,10 @@ fn a_relative_bound_that_is_not_kept_is_told_with_an_error_in_its_own_unit() {
         reason.contains("(allow a larger --max-rel-error or a wider --data-type): "),
         "{reason}"
     );
+    // So are integers to come.
+    let options = PackOptions { data_type: Some(ElementType::Float8E5M2), ..options };
+    let (_, reason) = all(&surveyed(&[0_i16, 1, 2, 4, 16, 40], 0, &[]), &options);
+    assert!(reason.contains("from 1 to 40 would be off by 0.2500 of themselves"), "{reason}");
 }
 
 /// The byte codecs for an array of one chunk, after the candidate's value codecs.
@@ -700,6 +763,31 @@ fn decoded_values_stay_in_the_range_of_the_data_and_zero_stays_zero() {
             assert!(beyond(&candidate, &survey) <= 0.0, "{bound} {compressor:?}");
             assert_eq!(decoded(&candidate, 0.0_f32).to_f64(), 0.0, "{bound} {compressor:?}");
             assert_eq!(candidate.chain.encoded_type().size(), 1);
+        }
+    }
+}
+
+/// That is worth some bytes, finer steps, or another position.
+#[test]
+fn values_that_crowd_somewhere_stay_in_their_range_too() {
+    let shares = [0.05, 0.01, 3e-3, 1e-3, 1e-4, 0.1];
+    for (case, share) in (0..24).zip(shares.into_iter().cycle()) {
+        let mut state = noise(20_000).skip(173 * case);
+        let mut normal = || state.by_ref().take(12).map(f64::from).sum::<f64>() - 6.0;
+        for count in [3, 600] {
+            let normal: Vec<f64> = (0..count).map(|_| normal()).collect();
+            let log_normal = normal.iter().map(|x| (0.8 * x - 1.0).exp()).collect();
+            for values in [normal, log_normal] {
+                let survey = surveyed(&values, 0.0, &[]);
+                let (least, greatest) = survey.data_range().unwrap();
+                let bound = share * (greatest.to_f64() - least.to_f64());
+                let options = PackOptions { compressor: Compressor::Zstd(5), ..within(bound) };
+                let candidate = first(&survey, &options);
+                // Multiples of a step are rounded to the values' type, and 256 codes in a byte have one position only.
+                let is_free = candidate.placement.scale.grid.is_none() && candidate.room() > 0;
+                let far = beyond(&candidate, &survey);
+                assert!(!is_free || far <= 0.0, "{case}, {count} values, {bound}: {far} beyond");
+            }
         }
     }
 }

@@ -504,3 +504,20 @@ fn a_bound_that_leaves_one_value_of_several_is_refused_unless_that_is_allowed() 
     assert!(error.contains("pr") && error.contains("--exclude"), "{error}");
     assert!(!group.output().exists());
 }
+
+#[test]
+fn a_scale_that_is_0_in_the_type_of_the_arithmetic_is_refused() {
+    let trial = trial(&kelvin(100), json!("NaN"));
+    for scale in [0.0, 1e-60] {
+        let error = trial.refuses(options(json!({"scale": scale, "data-type": "int16"})));
+        let expected = "--scale is 0.0 in float32; it must be finite and not 0";
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn an_error_about_a_precision_names_the_bound_it_comes_to() {
+    let trial = trial(&[-5.98, -5.03, -5.5], json!(0));
+    let error = trial.refuses(options(json!({"precision": 10})));
+    assert!(error.contains("the bound 5.0000"), "{error}");
+}

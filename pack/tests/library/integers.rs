@@ -213,3 +213,10 @@ fn the_ends_of_the_range_to_keep_are_exact() {
     assert_eq!(report.counts.clamped, 1);
     assert_eq!(integers(&trial.decoded(), "int64"), [start + 1, start + 1, start + 2, start + 5]);
 }
+
+#[test]
+fn integers_of_one_byte_stay_as_they_are() {
+    let values: Vec<u8> = (0..100_u16).map(|step| (step * 37 % 100) as u8).collect();
+    let report = Trial::new(&values, 20, json!({})).pack(within(0.3)).unwrap();
+    assert_eq!((report.data_type, report.scale, report.offset), (ElementType::UInt8, None, None));
+}

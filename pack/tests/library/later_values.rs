@@ -282,8 +282,15 @@ fn the_magnitude_from_which_a_relative_bound_is_kept_is_named() {
         assert!((before - after).abs() <= 0.1 * before, "{before} {after}");
     }
     // Where no value may be so small, there is nothing to name.
-    let report = Trial::new(&whole[2..], 99, json!({})).pack(relative(0.1)).unwrap();
-    assert_eq!((report.error.relative_from, report.data_type), (None, ElementType::Float8E3M4));
+    let negative: Vec<f32> = whole[2..].iter().map(|value| -value).collect();
+    for values in [&whole[2..], &negative] {
+        let report = Trial::new(values, 99, json!({})).pack(relative(0.1)).unwrap();
+        assert_eq!((report.error.relative_from, report.data_type), (None, ElementType::Float8E3M4));
+    }
+    // Between two signs, there is.
+    let signed: Vec<f32> = whole.iter().map(|value| value - 50.5).collect();
+    let report = Trial::new(&signed, 101, json!({})).pack(relative(0.1)).unwrap();
+    assert!(report.error.relative_from.is_some(), "{:?}", report.data_type);
 }
 
 /// Between 0 and the others may be more; where nothing is promised, 0 needs a code only.
@@ -308,4 +315,14 @@ fn small_floats_take_as_few_codes_as_large_ones() {
         let choice = chosen(&values, nearest(0.0, data_type), &options);
         assert_eq!(choice.data_type.size(), 1, "{data_type}");
     }
+}
+
+/// The bound is less than the spacing of float16 from 4 on, and not much more below.
+#[test]
+fn float16_values_between_those_surveyed_are_kept_within_few_of_their_units() {
+    let values: Vec<Scalar> =
+        (0..600).map(|step| nearest(f64::from(step % 40), ElementType::Float16)).collect();
+    let options = PackOptions { grid: Some(false), ..within(0.0039) };
+    let choice = chosen(&values, nearest(0.0, ElementType::Float16), &options);
+    assert_eq!(choice.data_type, ElementType::Int16);
 }

@@ -137,6 +137,27 @@ fn limits_signs_and_zeros_stay() {
     }
 }
 
+/// A bound that a limit or a sign breaks is halved, and at last 0.
+#[test]
+fn limits_and_signs_take_a_part_of_a_bound() {
+    let counts: Vec<u8> = (0..600_u16).map(|i| (i * 31 % 19 + 1) as u8).collect();
+    let trial = Trial::new(&counts, 200, json!({}));
+    trial.pack(options(json!({"max-rel-error": 0.2, "keep-sign": true}))).unwrap();
+    assert_eq!(trial.decoded(), counts);
+    let numbers: Vec<f64> =
+        (0..600).map(|i| (f64::from(i * 31 % 601) / 200.0 - 1.5).exp()).collect();
+    let [least, greatest] =
+        [f64::min, f64::max].map(|end| numbers.iter().copied().reduce(end).unwrap());
+    let trial = Trial::new(&numbers, 200, json!({}));
+    for goal in [0.1, 0.15, 0.2] {
+        let goal = json!({"mean-error-over-range": goal, "limits": [least, greatest]});
+        let report = trial.pack(options(goal)).unwrap();
+        assert!(report.error.errors.max > 0.0 && report.data_type == ElementType::Int8);
+        let decoded = f64s(&trial.decoded(), ElementType::Float64);
+        assert!(decoded.iter().all(|value| (least..=greatest).contains(value)));
+    }
+}
+
 #[test]
 fn limits_that_no_codecs_keep_are_an_error_that_names_them() {
     let trial = trial(&[0.3, 0.1, 0.7], json!("NaN"));
@@ -526,13 +547,17 @@ version: 1.0.0
 /// Programs that write by themselves keep a mean, if they compare all values.
 #[test]
 fn codecs_are_chosen_for_a_mean_of_values_that_are_all_compared() {
-    let values: Vec<f32> = rain(20_000).iter().map(|x| x * 1e4).collect();
-    for goal in
-        [json!({"max-mean-error": 0.02}), json!({"max-mean-rel-error": 0.02, "limits": [0, 9]})]
-    {
+    let finite: Vec<f32> = rain(20_000).iter().map(|x| x * 1e4).collect();
+    for (fill, last, goal) in [
+        (f32::NAN, 0.5, json!({"max-mean-error": 0.02})),
+        (f32::NAN, 0.5, json!({"max-mean-rel-error": 0.02, "limits": [0, 9]})),
+        (0.0, f32::NAN, json!({"max-mean-error": 0.02})),
+        (0.0, f32::INFINITY, json!({"max-mean-rel-error": 0.02, "data-type": "bfloat16"})),
+    ] {
+        let values: Vec<f32> = finite.iter().copied().chain([last]).collect();
         let options = options(goal);
         let size = values.len() as u64;
-        let surveyor = Surveyor::for_array(f32::NAN.into(), &Map::new(), &options, size).unwrap();
+        let surveyor = Surveyor::for_array(fill.into(), &Map::new(), &options, size).unwrap();
         let survey = surveyor.survey(&bytes(&values)).unwrap();
         let blocks = || values.chunks(3000).map(bytes);
         let mut tried = 0;
@@ -564,6 +589,12 @@ fn a_mean_that_no_codecs_keep_is_named_in_the_error() {
     let trial = trial(&values, json!("NaN"));
     let error = trial.refuses(options(json!({"max-mean-error": 1e-7, "grid": false})));
     assert!(error.contains("allow a larger --max-mean-error"), "{error}");
+    // Signs are kept by parts of a bound, and at last by 0, for which nobody asked.
+    let goal = json!({"max-mean-rel-error": 0.05, "data-type": "int8", "keep-sign": true,
+                      "src-min": 0, "src-max": 1});
+    let small: Vec<f32> = (1..30_u8).map(|step| f32::from(step) * 1e-8).collect();
+    let error = crate::common::trial(&small, json!("NaN")).refuses(options(goal));
+    assert!(!error.contains("within 0.0 "), "{error}");
 }
 
 /// A fill value that marks nothing is left out of a mean only where it comes back.
