@@ -113,12 +113,18 @@ impl<'a> Goals<'a> {
     /// # Errors
     /// The reason, if there is nothing more to try.
     pub(crate) fn advance(&mut self, why: anyhow::Error) -> Result<()> {
-        let Some(next) = self.next_way(&why) else { return Err(self.first.take().unwrap_or(why)) };
-        let takes_part = matches!(
-            (self.way, next),
-            (Way::Asked(_), Way::Asked(_)) | (Way::Absolute(_), Way::Absolute(_))
-        );
-        if takes_part && !why.is::<MeanExceeded>() {
+        let Some(next) = self.next_way(&why) else {
+            // An interruption and a full disk are no matter of bounds.
+            let first = self.first.take().filter(|_| is_of_array(&why));
+            return Err(first.unwrap_or(why));
+        };
+        let explains_more = match (self.way, next) {
+            (Way::Asked(_), Way::Asked(_)) => true,
+            // A bound that follows from a mean is an estimate, and the next one a better estimate.
+            (Way::Absolute(_), Way::Absolute(_)) => !why.is::<MeanExceeded>(),
+            _ => false,
+        };
+        if explains_more {
             self.first.get_or_insert(why);
         }
         self.way = next;

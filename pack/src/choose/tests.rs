@@ -1,6 +1,7 @@
 //! The contract of the candidates, on small surveys.
 
 use std::collections::BTreeSet;
+use std::io;
 use std::sync::atomic::Ordering;
 
 use recast_kernels::{ElementType, OutOfRange, Rounding, Scalar};
@@ -20,7 +21,7 @@ use super::sample::{has_background, tried};
 use super::scales::{scales, spread};
 use crate::array::region::Block;
 use crate::check::comparison::Violation;
-use crate::error::is_interrupted;
+use crate::error::{ErrorKind, is_interrupted};
 use crate::metadata::byte_codecs::{BIAS, Coder, Storage};
 use crate::options::{Compressor, Limits, NanTo, PackOptions, ValueRange, scalar};
 use crate::runtime::{Runtime, Workers};
@@ -160,6 +161,22 @@ fn a_failure_that_is_no_wrong_element_ends_the_search() {
     let facts = Facts::new(String::new(), &options, &survey, None).unwrap();
     let full = Candidates::new(&facts).reject(anyhow::anyhow!("the disk is full")).unwrap_err();
     assert_eq!(full.to_string(), "the disk is full");
+}
+
+#[test]
+fn an_interruption_and_a_full_disk_are_told_whatever_failed_before() {
+    let survey = surveyed(&[1.0_f32, 2.5, -3.0], 0.0, &[]);
+    let mean = PackOptions { max_mean_error: Some(0.1), ..PackOptions::default() };
+    for asked in [within(0.1), mean] {
+        let asked = PackOptions { keep_sign: true, ..asked };
+        let full = io::Error::from(io::ErrorKind::StorageFull);
+        for why in [ErrorKind::Interrupted.error("interrupted"), full.into()] {
+            let mut goals = Goals::new(&asked, &survey).unwrap();
+            goals.advance(anyhow::anyhow!("no code")).unwrap();
+            let expected = why.to_string();
+            assert_eq!(goals.advance(why).unwrap_err().to_string(), expected);
+        }
+    }
 }
 
 #[test]
@@ -744,6 +761,11 @@ fn beyond(candidate: &Candidate, survey: &Survey) -> f64 {
     below.max(decoded(candidate, greatest).to_f64() - greatest.to_f64())
 }
 
+/// Multiples of a step are rounded to the values' type, and 256 codes in a byte have one position only.
+fn is_movable(candidate: &Candidate) -> bool {
+    candidate.placement.scale.grid.is_none() && candidate.room() > 0
+}
+
 #[test]
 fn decoded_values_stay_in_the_range_of_the_data_and_zero_stays_zero() {
     let line = |count: u16, scale: f32| {
@@ -767,7 +789,7 @@ fn decoded_values_stay_in_the_range_of_the_data_and_zero_stays_zero() {
     }
 }
 
-/// That is worth some bytes, finer steps, or another position.
+/// Staying in the range is worth some bytes, finer steps, or another position.
 #[test]
 fn values_that_crowd_somewhere_stay_in_their_range_too() {
     let shares = [0.05, 0.01, 3e-3, 1e-3, 1e-4, 0.1];
@@ -783,10 +805,11 @@ fn values_that_crowd_somewhere_stay_in_their_range_too() {
                 let bound = share * (greatest.to_f64() - least.to_f64());
                 let options = PackOptions { compressor: Compressor::Zstd(5), ..within(bound) };
                 let candidate = first(&survey, &options);
-                // Multiples of a step are rounded to the values' type, and 256 codes in a byte have one position only.
-                let is_free = candidate.placement.scale.grid.is_none() && candidate.room() > 0;
                 let far = beyond(&candidate, &survey);
-                assert!(!is_free || far <= 0.0, "{case}, {count} values, {bound}: {far} beyond");
+                assert!(
+                    !is_movable(&candidate) || far <= 0.0,
+                    "{case}, {count} values, {bound}: {far} beyond"
+                );
             }
         }
     }
@@ -809,11 +832,10 @@ fn an_offset_with_the_same_type_that_keeps_the_ends_comes_first() {
         let compressor = [Compressor::None, Compressor::Zstd(1)][case / 4 % 2];
         let options = PackOptions { compressor, ..within(bound) };
         let candidate = first(&survey, &options);
-        // Multiples of a step are rounded to the values' type, and 256 codes in a byte have one position only.
-        let is_free = candidate.placement.scale.grid.is_none() && candidate.room() > 0;
-        kept += u32::from(is_free);
+        let is_movable = is_movable(&candidate);
+        kept += u32::from(is_movable);
         let far = beyond(&candidate, &survey);
-        assert!(!is_free || far <= 0.0, "{case}: {far} beyond, {bound} {compressor:?}");
+        assert!(!is_movable || far <= 0.0, "{case}: {far} beyond, {bound} {compressor:?}");
     }
     assert!(kept > 60, "{kept}");
 }
